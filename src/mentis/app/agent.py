@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection,
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -33,6 +34,16 @@ from mentis.ask.ask import OnDelta
 from mentis.ask.attachments import check_words, read_attachments
 from mentis.ask.attempt import render_request
 from mentis.ask.previous import read_previous
+from mentis.causes.calling import PaidCalls, ask_free
+from mentis.causes.causes import find_causes
+from mentis.causes.plan import (
+    SAMPLES,
+    CauseQuestion,
+    PreparedCauses,
+    cause_notes,
+    check_consent,
+    prepare_causes,
+)
 from mentis.codec.option_check import check_options
 from mentis.codec.request_check import check_request
 from mentis.compose.compose import Composition
@@ -109,11 +120,12 @@ from mentis.turn.replay.fork import (
     Fork,
     fork_turn,
     live_models,
+    live_route,
     run_of,
     scripted_models,
     session_of,
 )
-from mentis.turn.replay.recorded_turn import RecordedTurn, find_entry, load_turn
+from mentis.turn.replay.recorded_turn import RecordedTurn, find_entry, load_answer, load_turn
 from mentis.turn.replay.replay import Replay, replay_turn
 from mentis.turn.replay.what_if import EditTrial, WordingTrial, try_edit
 from mentis.turn.resume import deferred_message, waiting_message
@@ -135,6 +147,7 @@ from mentis.values.assembly import AssembledPrompt
 from mentis.values.blame import TurnBlame
 from mentis.values.block import mode_named
 from mentis.values.caching import CacheReconciliation, Forecast
+from mentis.values.cause import CausePlan, TurnCauses
 from mentis.values.cognition import Sense
 from mentis.values.cost import CostKey, CostReport, TurnExplanation
 from mentis.values.entry import Entry, Verdict
@@ -441,6 +454,80 @@ class Agent:
     def blame(self, index: int | None = None, *, step: int = 1, of: str = "") -> TurnBlame:
         """The same, with the text of the prompt: who wrote each run of it, and why it is in."""
         return blame_turn(self._reader_of(of), index, step)
+
+    def plan_cause(
+        self,
+        index: int | None = None,
+        *,
+        step: int = 0,
+        blocks: int = 0,
+        samples: int = SAMPLES,
+        route: str = "",
+    ) -> CausePlan:
+        """What `cause` would ask, and what that may cost. Nobody is asked."""
+        return self._prepared_cause(index, step, blocks=blocks, samples=samples, route=route).plan
+
+    async def cause(
+        self,
+        index: int | None = None,
+        *,
+        step: int = 0,
+        blocks: int = 0,
+        samples: int = SAMPLES,
+        route: str = "",
+        confirm: bool = False,
+        max_usd: Decimal | None = None,
+    ) -> TurnCauses:
+        """Which pieces of its prompt a recorded answer hangs on: each is left out in turn, and the
+        same answer is scored again, or, where its route tells no probabilities, `samples` new ones
+        are compared with it.
+
+        The last turn, unless an entry is named, and its last step. `blocks` leaves out only so many
+        pieces, those that share most words with the answer. `route` lets another route judge. What
+        costs money needs `confirm`, or a `max_usd` that covers it; its calls are recorded.
+        """
+        prepare = partial(
+            self._prepared_cause, index, step, blocks=blocks, samples=samples, route=route
+        )
+        prepared = await to_thread.run_sync(prepare)
+        check_consent(prepared.plan, confirm=confirm, max_usd=max_usd)
+        models = replace(self._parts.models.only(prepared.question.route), correction=None)
+        if prepared.plan.free:
+            return await find_causes(prepared, partial(ask_free, models))
+        record = self._parts.record
+        parts = Parts(clock=record.clock, ids=record.ids, environ=self._environ)
+        paid = PaidCalls(Home(self._database.path.parent), self._settings, parts)
+        return await find_causes(prepared, partial(paid.ask, models))
+
+    def _prepared_cause(
+        self, index: int | None, step: int, *, blocks: int, samples: int, route: str
+    ) -> PreparedCauses:
+        """It blocks."""
+        if blocks < 0 or samples < 1:
+            raise UsageError(
+                "a cause needs something to leave out and an answer to compare",
+                hint="blocks is 0 (all) or more, samples 1 or more",
+            )
+        entry = index if index is not None else self.why().turn.entry
+        kept = self._kept_turn(entry, step or 1)
+        if not step and kept.steps > 1:
+            kept = self._kept_turn(entry, kept.steps)
+        parts, replayed = self._parts, replay_turn(kept, self._parts.who.secret)
+        answer = load_answer(parts.record, parts.inputs, parts.acting.tools.notes, kept)
+        home, then = Home(self._database.path.parent), kept.inputs.route
+        current = open_routes(self._settings, home, route or then.name)[0]
+        question = CauseQuestion(
+            self.id,
+            entry,
+            kept.step,
+            replayed.composed.request,
+            "" if answer is None else answer.text,
+            current if route else live_route(then, current),
+            blocks,
+            samples,
+            cause_notes(replayed, route),
+        )
+        return prepare_causes(question, parts.models.counter(question.route))
 
     def _reader_of(self, recorded: str) -> RecordReader:
         if not recorded:

@@ -19,6 +19,8 @@ WIRES: tuple[Wire, ...] = (
 # How calls are made: by the format's own means, as words among the words, or by an answer that is
 # bound to a schema of calls and words.
 Calls: TypeAlias = Literal["native", "text", "bound"]
+# How a server tells the log-probability of an answer that it is given; empty: it cannot.
+AnswerScores: TypeAlias = Literal["", "llguidance", "gbnf", "prompt"]
 LimitKey: TypeAlias = Literal["max_tokens", "max_completion_tokens", "max_output_tokens"]
 
 
@@ -37,6 +39,8 @@ class Abilities(Value):
     `encrypted_reasoning`: thoughts can be asked for in a form that only the provider reads.
     `structured_output`: the words of an answer can be held to a JSON schema; `alone`: only where
     no tools are declared.
+    `answer_scores`: it scores an answer that it is given: llama.cpp under a grammar (`llguidance`,
+    `gbnf`), vLLM as a part of the prompt (`prompt`).
     `strict_tools`: the provider can hold the model to a tool's schema. `result_media`: the
     result of a call can hold pictures and documents. Limits (`request_bytes`, `images`, `tools`)
     are 0 where unknown.
@@ -97,6 +101,7 @@ class Abilities(Value):
     tools: int = 0
     strict_tools: bool = False
     result_media: bool = False
+    answer_scores: AnswerScores = ""
     refuses: tuple[str, ...] = ()
     option_names: tuple[str, ...] = ()
     headers: bool = True

@@ -32,7 +32,10 @@ class RoutePreset(Value):
     facts: JsonObject = field(default_factory=dict[str, object], hash=False)
 
 
-_LLAMA_NAMES: JsonObject = {"option_names": ["repetition_penalty=repeat_penalty"]}
+_LLAMA_NAMES: JsonObject = {
+    "option_names": ["repetition_penalty=repeat_penalty"],
+    "answer_scores": "gbnf",
+}
 _ROWS = (
     RoutePreset(
         "openai",
@@ -166,6 +169,7 @@ _ROWS = (
         "http://127.0.0.1:8000/v1",
         note="takes top_k, min_p and repetition_penalty beside OpenAI's own",
         source="https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html",
+        facts={"answer_scores": "prompt"},
     ),
     RoutePreset(
         "lmstudio",

@@ -39,6 +39,7 @@ _EMBEDDED = replace(
     native_tools=False,
     bound_answers=True,
     structured_output="alone",
+    answer_scores="llguidance",
     refuses=("reasoning_effort", "service_tier"),
     option_names=("repetition_penalty=repeat_penalty",),
     headers=False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +15,8 @@ from pydantic import Field
 
 from mentis.app.home_costs import home_costs
 from mentis.app.home_health import health_data, read_health
+from mentis.causes.cause_data import causes_data, plan_data
+from mentis.causes.plan import check_consent
 from mentis.codec.forms import to_object
 from mentis.costs.cost_data import cost_report_data, explanation_data
 from mentis.costs.moments import read_moment
@@ -65,6 +68,8 @@ from .paging import cursor_number
 from .record_shapes import (
     AnchorsAnswer,
     AuditAnswer,
+    CauseAnswer,
+    CausePlanAnswer,
     CheckedProofAnswer,
     CheckpointAnswer,
     CheckpointsAnswer,
@@ -120,6 +125,24 @@ class ReplayQuery(StepQuery):
     """What is told of a replay."""
 
     explain: bool = Field(False, description="Also which blocks were told, and why.")
+
+
+class CauseQuery(Given):
+    """Which answer of the turn, and how it is asked about."""
+
+    step: int = Field(0, ge=0, le=1000, description="0: the last one.")
+    blocks: int = Field(0, ge=0, le=10_000, description="Leave out so many at most; 0: all.")
+    samples: int = Field(3, ge=1, le=100, description="New answers where none can be scored.")
+    route: str = Field("", description="Another route judges; empty: the one that answered.")
+
+
+class CauseGiven(CauseQuery):
+    """Which answer of the turn, how it is asked about, and what that may cost."""
+
+    example: ClassVar[Example] = {"confirm": False}
+
+    confirm: bool = Field(False, description="Agree to the price.")
+    max_usd: float | None = Field(None, ge=0, description="Go on where it costs at most that.")
 
 
 class ProofQuery(Given):
@@ -472,6 +495,37 @@ async def explain_turn(call: ApiCall, query: StepQuery) -> dict[str, object]:
     """Say what the model was told in a recorded turn, block by block, and why."""
     agent, index = await call.agent(), call.number("index")
     return await to_thread.run_sync(lambda: explanation_data(agent.why(index, step=query.step)))
+
+
+@table.get(f"{_ENTRY}/cause", CausePlanAnswer, commands=("why",))
+async def plan_cause(call: ApiCall, query: CauseQuery) -> dict[str, object]:
+    """Say what finding out what an answer hangs on would ask, and what it may cost."""
+    agent, index = await call.agent(), call.number("index")
+    plan = partial(agent.plan_cause, index, **_cause_choice(query))
+    return plan_data(await to_thread.run_sync(_replayed, plan))
+
+
+@table.post(f"{_ENTRY}/cause", CauseAnswer, scope="chat", commands=("why",))
+async def find_cause(call: ApiCall, body: CauseGiven) -> dict[str, object]:
+    """Leave one piece of a turn's prompt out after the other, and rank what its answer hangs on.
+
+    It is a question: nothing is written but the record of calls that cost. Those need `confirm`, or
+    a `max_usd` that covers them; without either it is refused with the price (402).
+    """
+    agent, index = await call.agent(), call.number("index")
+    choice = _cause_choice(body)
+    limit = None if body.max_usd is None else Decimal(str(body.max_usd))
+    plan = await to_thread.run_sync(_replayed, partial(agent.plan_cause, index, **choice))
+    try:
+        check_consent(plan, confirm=body.confirm, max_usd=limit)
+    except UsageError as error:
+        raise with_status(error, 402) from error
+    found = await agent.cause(index, **choice, confirm=body.confirm, max_usd=limit)
+    return causes_data(found)
+
+
+def _cause_choice(given: CauseQuery | CauseGiven) -> dict[str, Any]:
+    return {name: getattr(given, name) for name in ("step", "blocks", "samples", "route")}
 
 
 @table.get(f"{_ENTRY}/replay", ReplayAnswer, commands=("replay",))

@@ -488,6 +488,64 @@ class AnswerPrice(TypedDict):
     rate: str
 
 
+class UnitAnswer(TypedDict):
+    """A piece of a prompt that can be left out alone; `section` is where blame shows it."""
+
+    name: str
+    kind: str
+    trust: str
+    section: int
+    size: int
+
+
+class CausePlanAnswer(TypedDict):
+    """What would be asked to find what an answer hangs on, and the most that it costs."""
+
+    agent: str
+    entry: int
+    step: int
+    method: str
+    route: str
+    model: str
+    units: list[UnitAnswer]
+    skipped: list[UnitAnswer]
+    calls: int
+    most: dict[str, int]
+    most_usd: str | None
+    free: bool
+    price: str
+    notes: list[str]
+
+
+class TokenFallAnswer(TypedDict):
+    """A token of the answer, and by how much its own log-probability fell."""
+
+    token: str
+    fall: float
+
+
+class UnitCauseAnswer(UnitAnswer):
+    """What was measured without a piece, and how much less that is."""
+
+    value: float
+    fall: float
+    tokens: list[TokenFallAnswer]
+
+
+class CauseAnswer(CausePlanAnswer):
+    """What an answer hangs on: the pieces of its prompt by how much it loses without them."""
+
+    answer: str
+    value: float
+    answer_tokens: int
+    spread: float
+    causes: list[UnitCauseAnswer]
+    prefilled: int
+    reused: int
+    usage: dict[str, int]
+    usd: str | None
+
+
 class ForkAnswer(TypedDict):
     """What a changed block changes, and what came of it."""
 

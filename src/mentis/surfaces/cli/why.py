@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
+from mentis.errors import UsageError
+
+from .cause_show import CauseChoice, run_cause
 from .options import MAX_INDEX, home_option, home_path, persona_option, step_option
 from .output import emit_json, json_option
 from .recorded_sessions import RECORDED
@@ -14,13 +18,46 @@ if TYPE_CHECKING:
     from mentis.values.cost import TurnExplanation
 
 
-@click.command(epilog="For example: mentis why; mentis why 12 --step 2")
+@click.command(epilog="For example: mentis why; mentis why 12 --step 2; mentis why --cause")
 @click.argument("turn", required=False, type=click.IntRange(0, MAX_INDEX))
+@click.option(
+    "--cause",
+    is_flag=True,
+    help="Leave out one piece after the other, and show which of them the answer hangs on.",
+)
+@click.option(
+    "--blocks",
+    type=click.IntRange(0, 10_000),
+    default=0,
+    help="With --cause: leave out so many pieces at most, those nearest to the answer. 0: all.",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(1, 100),
+    default=3,
+    show_default=True,
+    help="With --cause, where a route tells no probabilities: new answers for each prompt.",
+)
+@click.option("--route", default="", metavar="NAME", help="With --cause: another route judges.")
+@click.option("--yes", is_flag=True, help="With --cause: agree to its price.")
 @step_option
 @persona_option
 @home_option
 @json_option
-def why(turn: int | None, *, step: int, persona: str | None, as_json: bool) -> None:
+@click.pass_context
+def why(  # noqa: PLR0913  # its options
+    context: click.Context,
+    turn: int | None,
+    *,
+    cause: bool,
+    blocks: int,
+    samples: int,
+    route: str,
+    yes: bool,
+    step: int,
+    persona: str | None,
+    as_json: bool,
+) -> None:
     """Say what the model was told in a recorded turn, and why.
 
     TURN is the number of its entry; without one, it is the last turn. Block by block: who vouches
@@ -29,7 +66,17 @@ def why(turn: int | None, *, step: int, persona: str | None, as_json: bool) -> N
     from what was kept; nothing is sent. Where that cannot be done, it says so, and shows what the
     entry itself says. Of a recorded agent (--persona recorded/NAME) it is the call that went by:
     tool by tool, system block by system block, message by message.
+
+    With --cause the model is asked again: the recorded answer is scored with everything, then
+    without each block, memory, message or result, and these are ranked by how much its
+    log-probability falls. Where a route tells no probabilities, new answers are compared with it.
+    What costs money is asked first, and only those calls are written down.
     """
+    if cause:
+        chosen = CauseChoice(blocks, samples, route, yes)
+        named = context.get_parameter_source("step") is not ParameterSource.DEFAULT
+        run_cause(turn, step if named else 0, _own(persona), chosen, as_json=as_json)
+        return
     from mentis.costs.cost_data import explanation_data
 
     from .why_show import show_explanation
@@ -39,6 +86,15 @@ def why(turn: int | None, *, step: int, persona: str | None, as_json: bool) -> N
         emit_json(explanation_data(found))
     else:
         show_explanation(found)
+
+
+def _own(persona: str | None) -> str | None:
+    if persona is not None and persona.startswith(RECORDED):
+        raise UsageError(
+            f"{persona} is another program: nobody here can ask its model again",
+            hint="without --cause, `mentis why` shows what it was told",
+        )
+    return persona
 
 
 def _explain(turn: int | None, step: int, persona: str | None) -> TurnExplanation:

@@ -17,8 +17,8 @@ from .done import done_doors
 from .entering import HOME, StudioEntrance
 from .jump import jump_page
 from .pages import HEADERS, Pages, reader_of
-from .proof import proof_doors
 from .prompts import prompt_doors
+from .proof import proof_doors
 
 
 def doors(served: ServedParts) -> list[Door]:

@@ -131,18 +131,22 @@ def scripted_models(models: Models, fork: Fork, replies: Sequence[str]) -> Model
 
 def live_models(models: Models, fork: Fork, current: Route) -> Models:
     """Rendered for the route of then, sent where the settings of now lead."""
-    then = fork.inputs.route
+    return replace(models.only(live_route(fork.inputs.route, current)), correction=None)
+
+
+def live_route(then: Route, current: Route) -> Route:
+    """The route of then at the address of now. RouteError where it led to another model."""
     if (current.backend, current.model) != (then.backend, then.model):
         raise RouteError(
             f"route {then.name!r} led to {then.backend} {then.model!r} then, and leads to"
             f" {current.backend} {current.model!r} now",
-            hint="set it back for the fork, or go on with a script",
+            hint="set it back for this; a fork can also go on with a script",
         )
     where = {
         name: getattr(current, name)
         for name in ("url", "key_env", "folder", "replies", "timeout_seconds", "idle_seconds")
     }
-    return replace(models.only(replace(then, **where)), correction=None)
+    return replace(then, **where)
 
 
 async def run_of(parts: AgentParts, present: TurnSnapshot, fork: Fork) -> TurnRun:

@@ -150,6 +150,21 @@ def load_turn(
     return first if step == 1 else reading.at_step(first, step)
 
 
+def load_answer(
+    record: AgentRecord, inputs: TurnInputStore, notes: OwnMemories, kept: RecordedTurn
+) -> Turn | None:
+    """What the model said in that step, as the entry binds it; None where it said nothing. It
+    blocks.
+    """
+    found = inputs.row(str(kept.entry.body["inputs"]))
+    first = kept.row if found is None else found[0]
+    reading = _Reading(record, inputs, notes, kept.entry, first)
+    before = sum(cast("int", one["turns"]) for one in _steps(kept.entry)[: kept.step - 1])
+    talk = record.turns(first.session)
+    followed = [talk[number] for number in reading.followed()[first.opened + before :]]
+    return next((turn for turn in followed if turn.role == "assistant"), None)
+
+
 def _check(entry: Entry) -> None:
     if entry.kind != "turn":
         raise UsageError(
@@ -233,7 +248,7 @@ class _Reading:
         row = first.row
         self._check_route(stepped, base, step)
         known = sum(cast("int", one["turns"]) for one in stepped[base - 1 : step - 1])
-        own = self._followed()[row.opened : row.opened + known]
+        own = self.followed()[row.opened : row.opened + known]
         history, talk = first.inputs.history, self._talk(row.session)
         history = replace(
             history,
@@ -281,7 +296,7 @@ class _Reading:
                 index=self.entry.index,
             )
 
-    def _followed(self) -> list[int]:
+    def followed(self) -> list[int]:
         """The numbers of the turns that its entry says followed, in their order."""
         talk, number = self._talk(self.row.session), self.row.number - bool(self.row.inner)
         numbers: list[int] = []
@@ -344,7 +359,7 @@ class _Reading:
         self, history: ConversationHistory, talk: Sequence[Turn]
     ) -> ConversationHistory:
         row = self.row
-        numbers = (*numbers_in(row.thread), *self._followed()[: row.opened])
+        numbers = (*numbers_in(row.thread), *self.followed()[: row.opened])
         turns = [talk[number] for number in numbers if number < len(talk)]
         if len(turns) < len(numbers) or not all(turn.parts for turn in turns):
             raise _gone(self.entry, f"a turn of session {history.session!r} that it goes on with")

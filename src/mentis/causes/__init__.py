@@ -1,0 +1,1 @@
+"""Which pieces of its prompt a recorded answer hangs on."""
