@@ -50,6 +50,7 @@ from mentis.compose.compose import Composition
 from mentis.costs.blame import blame_turn
 from mentis.costs.record_reader import RecordReader, ReplayTurn, record_reader
 from mentis.costs.report import CostQuestion, cost_report
+from mentis.costs.request_search import RequestSearch, search_requests
 from mentis.costs.why import explain_turn
 from mentis.errors import BadInput, MentisError, StoreLocked, UsageError
 from mentis.home.events import OnEvent
@@ -58,6 +59,7 @@ from mentis.home.ledger import agents_here
 from mentis.home.parts import Parts
 from mentis.home.routes import open_routes, open_stage
 from mentis.home.system import RandomChance
+from mentis.library.states import key_of
 from mentis.loop.aside import Aside, Asides
 from mentis.loop.given import poses_as_ours
 from mentis.loop.loop import Loop
@@ -77,6 +79,7 @@ from mentis.settings.settings import Settings, Stage
 from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import Home, checked_id
 from mentis.stores.sqlite.database import Database
+from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.talk.afterthought import Afterthought, think_again
 from mentis.talk.autofill import draft_field
 from mentis.talk.beat import SESSION as BEATS
@@ -148,7 +151,7 @@ from mentis.values.blame import TurnBlame
 from mentis.values.block import mode_named
 from mentis.values.caching import CacheReconciliation, Forecast
 from mentis.values.cause import CausePlan, TurnCauses
-from mentis.values.cognition import Sense
+from mentis.values.cognition import Revision, Sense
 from mentis.values.cost import CostKey, CostReport, TurnExplanation
 from mentis.values.entry import Entry, Verdict
 from mentis.values.library import Library
@@ -451,9 +454,27 @@ class Agent:
         """
         return explain_turn(self._reader_of(of), index, step)
 
-    def blame(self, index: int | None = None, *, step: int = 1, of: str = "") -> TurnBlame:
-        """The same, with the text of the prompt: who wrote each run of it, and why it is in."""
-        return blame_turn(self._reader_of(of), index, step)
+    def blame(
+        self, index: int | None = None, *, step: int = 1, of: str = "", wire: str = ""
+    ) -> TurnBlame:
+        """The same, with the text of the prompt: who wrote each run of it, and why it is in. With a
+        `wire`, the request as it would be sent in that format.
+        """
+        return blame_turn(self._reader_of(of), index, step, wire=wire)
+
+    def search_requests(self, words: str, *, before: int | None = None) -> RequestSearch:
+        """Where words stand in what models were told, the newest call first, among some calls
+        `before` an entry: `next` of the answer goes on. Nothing is asked or written. It blocks.
+        """
+        return search_requests(self._reader(self.id, self._replay_step), words, before=before)
+
+    def told_library(self, index: int, *, step: int = 1) -> Library:
+        """The prompt library as a recorded turn was told from it; ReplayError where it is gone."""
+        return self._kept_turn(index, step).inputs.library
+
+    def block_revisions(self, block: str, *, last: int | None = None) -> tuple[Revision, ...]:
+        """The saved states of a block, the oldest first: all, or the `last` so many."""
+        return SqliteRevisions(self._database).history(key_of(block), last=last)
 
     def plan_cause(
         self,

@@ -10,6 +10,7 @@ from pathlib import Path
 from mentis.costs.blame import blame_turn
 from mentis.costs.record_reader import RecordReader, persona_in, record_reader
 from mentis.costs.report import CostQuestion, cost_report
+from mentis.costs.request_search import RequestSearch, search_requests
 from mentis.costs.why import explain_turn
 from mentis.home.database import open_database
 from mentis.home.identity import RECORDED, pick_persona, unknown_recorded
@@ -69,6 +70,20 @@ def blame_recorded(
     home, parts = find_home(Path(path)), parts or Parts()
     with _recorded(home, agent, parts) as reader:
         return blame_turn(reader, index)
+
+
+def search_recorded(
+    path: str | Path,
+    agent: str,
+    words: str,
+    *,
+    before: int | None = None,
+    parts: Parts | None = None,
+) -> RequestSearch:
+    """Where words stand in the requests of a recorded agent; see `Agent.search_requests`."""
+    home, parts = find_home(Path(path)), parts or Parts()
+    with _recorded(home, agent, parts) as reader:
+        return search_requests(reader, words, before=before)
 
 
 @contextmanager

@@ -2,39 +2,108 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 
+from mentis.ask.rendering_data import spoken_route
+from mentis.engines.counters import counter_for
+from mentis.errors import ReplayError
+from mentis.facts.presets import PRESETS
+from mentis.net.targets import origin_of
+from mentis.render.wires import render_for
 from mentis.turn.replay.replay import Replay
-from mentis.values.blame import PromptRun, PromptSection, TurnBlame
+from mentis.values.blame import PromptMatch, PromptRun, PromptSection, TurnBlame
 from mentis.values.cost import PromptPiece, RecordedPrompt, TurnExplanation
+from mentis.values.json import json_object
+from mentis.values.rendering import Rendering
 from mentis.values.source_map import SourceRange
 from mentis.values.trace import BlockTrace
 
-from .pieces import grouped_ranges
+from .pieces import grouped_ranges, pieces_of
 from .record_reader import RecordReader
 from .why import explain_turn
 
+_AROUND = 60  # characters on each side of words that were looked for
 
-def blame_turn(reader: RecordReader, index: int | None, step: int = 1) -> TurnBlame:
+
+def blame_turn(
+    reader: RecordReader, index: int | None, step: int = 1, *, wire: str = ""
+) -> TurnBlame:
     """One call of a recorded turn, of the last where none is named. Without sections where the
-    prompt cannot be put together again: the explanation says why. It blocks.
+    prompt cannot be put together again: the explanation says why. With a `wire`, the same request
+    as it would be sent in that format: then nothing is known of its cost. It blocks.
     """
     found = explain_turn(reader, index, step)
     entry = found.turn.entry
     told = reader.told(entry)
     if isinstance(told, RecordedPrompt):
-        return TurnBlame(found, tuple(_foreign_sections(told, found)))
+        return _foreign_blame(reader, told, found)
     rebuilt = reader.rebuild(entry, found.step)
     if not isinstance(rebuilt, Replay):
         return TurnBlame(found)
-    rendering = rebuilt.rendering
-    sections = tuple(_sections(rebuilt, found.pieces))
-    return TurnBlame(found, sections, rendering.body(), rendering.wire)
+    rendering, route, sent = rebuilt.rendering, rebuilt.route, rebuilt.rendering.wire
+    if wire and wire != sent:
+        route = spoken_route(route, wire, None)
+        rendering = render_for(wire, rebuilt.composed.request, route)
+        pieces = pieces_of(rendering, counter_for(route.model), None)
+        found = replace(found, pieces=pieces, call=None, identical=False)
+    return TurnBlame(
+        found,
+        tuple(_sections(rebuilt, rendering, found.pieces)),
+        rendering.body(),
+        rendering.wire,
+        sent,
+        reader.current_route(route),
+        candidates=rebuilt.composed.candidates,
+    )
 
 
-def _sections(rebuilt: Replay, pieces: tuple[PromptPiece, ...]) -> Iterator[PromptSection]:
+def _foreign_blame(reader: RecordReader, told: RecordedPrompt, found: TurnExplanation) -> TurnBlame:
+    entry = reader.find(found.turn.entry)
+    call = json_object(entry.body.get("call"))
+    wire, body = str(call.get("wire", "")), None
+    if reader.foreign is not None:
+        with suppress(ReplayError):
+            body = reader.foreign.body(entry)[0]
+    route, path = reader.route(entry.index), str(call.get("path", ""))
+    preset = PRESETS.get(str(call.get("target", "")))
+    origin = origin_of(preset.url) if preset is not None and preset.url else ""
+    sections = tuple(_foreign_sections(told, found))
+    return TurnBlame(found, sections, body, wire, wire, route, f"{origin}{path}")
+
+
+def find_in_prompt(
+    reader: RecordReader, entry: int, wanted: re.Pattern[str]
+) -> Iterator[PromptMatch]:
+    """Each place in the request of a call where the words stand; none where it cannot be put
+    together again. It blocks.
+    """
+    for number, (name, text) in enumerate(_texts(reader, entry)):
+        for match in wanted.finditer(text):
+            start, end = match.span()
+            before, after = text[max(start - _AROUND, 0) : start], text[end : end + _AROUND]
+            yield PromptMatch(number, name, before, match[0], after)
+
+
+def _texts(reader: RecordReader, entry: int) -> Iterator[tuple[str, str]]:
+    """The sections of the first call of an entry, by name, in the order of their numbers."""
+    told = reader.told(entry)
+    if isinstance(told, RecordedPrompt):
+        yield from ((part.name, part.text) for part in told.parts)
+        return
+    rebuilt = reader.rebuild(entry, 1)
+    if isinstance(rebuilt, Replay):
+        for name, ranges in grouped_ranges(rebuilt.rendering.source_map()):
+            yield name, "".join(run.text for run in _runs(ranges))
+
+
+def _sections(
+    rebuilt: Replay, rendering: Rendering, pieces: tuple[PromptPiece, ...]
+) -> Iterator[PromptSection]:
     blocks = {block.block: block for block in rebuilt.composed.trace.blocks}
-    groups = grouped_ranges(rebuilt.rendering.source_map())
+    groups = grouped_ranges(rendering.source_map())
     for piece, (name, ranges) in zip(pieces, groups, strict=True):
         reason, variant = _why(name, blocks)
         yield PromptSection(piece, tuple(_runs(ranges)), reason, variant)

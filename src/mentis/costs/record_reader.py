@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Protocol, TypeAlias
 
@@ -35,6 +35,8 @@ class ForeignPrompts(Protocol):
     """Reads the prompts of recorded agents, as they were kept; ReplayError where one was not."""
 
     def told(self, entry: Entry, find: Callable[[int], Entry]) -> RecordedPrompt: ...
+
+    def body(self, entry: Entry, field: str = "request") -> tuple[bytes, bool]: ...
 
     def change(self, entry: Entry, before: Entry) -> PromptChange | None: ...
 
@@ -71,6 +73,13 @@ class RecordReader:
         names = [str(told.get(name, "")) for name in ("name", "backend", "model")]
         return route_of(RecordedCall(names[0], names[1], names[2], Usage()), self.routes)
 
+    def current_route(self, kept: Route) -> Route:
+        """Where a route of that name leads today: what is kept of one has no address."""
+        now = next((one for one in self.routes if one.name == kept.name), None)
+        if now is None or now.backend != kept.backend:
+            return kept
+        return replace(kept, url=now.url, key_env=now.key_env)
+
     def rebuild(self, index: int, step: int) -> Replay | MentisError | None:
         """The replay, or why there is none."""
         if self.replay is None:
@@ -106,7 +115,8 @@ def record_reader(
 
 def _backwards(agent: str, ledger: LedgerStore, before: int | None) -> Iterator[Entry]:
     """In pieces that grow: what is looked for is mostly near."""
-    end, size = ledger.count(agent) if before is None else before, _FIRST_PIECE
+    count = ledger.count(agent)
+    end, size = count if before is None else min(before, count), _FIRST_PIECE
     while end > 0:
         start = max(end - size, 0)
         found = ledger.entries(agent, start=start)

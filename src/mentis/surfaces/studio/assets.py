@@ -38,6 +38,11 @@ def asset_url(name: str) -> str:
     return f"{PREFIX}/{name}?v={version(name)}"
 
 
+def asset_text(name: str) -> str:
+    """A file, to be put into a page that is kept."""
+    return _contents()[name].decode()
+
+
 @cache
 def version(name: str) -> str:
     return hashlib.sha256(_contents()[name]).hexdigest()[:16]

@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
+from difflib import ndiff
 from functools import partial
+from typing import cast
+from urllib.parse import urlencode
 
 from anyio import to_thread
-from starlette.requests import Request
-from starlette.responses import Response
 
+from mentis.app.agent import Agent
 from mentis.app.home_costs import blame_recorded
 from mentis.app.home_turns import recent_turns
+from mentis.codec.forms import to_object
 from mentis.costs.blame_data import blame_data
 from mentis.costs.cost_data import turn_cost_data
-from mentis.errors import AccessDenied, MentisError, RequestRefused
+from mentis.errors import AccessDenied, RequestRefused
 from mentis.values.blame import TurnBlame
+from mentis.values.block import Block
+from mentis.values.cognition import Revision
 from mentis.values.cost import PromptPiece, TurnCost
-from mentis.web.application import Door, Endpoint
 
-from .pages import HEADERS, PageCall, PageData, Pages, reader_of
+from .pages import PageCall, PageData
 
 RECORDED = "recorded/"  # before the name of a program whose calls were recorded
 _TEXT = 120_000  # characters of a request that come with its page; more when asked for
+_REVISIONS, _MOST_DIFF = 20, 20_000  # of a block: saved states that are listed, characters compared
+_WIRES = {
+    "openai-chat": "OpenAI Chat",
+    "openai-responses": "OpenAI Responses",
+    "anthropic": "Anthropic",
+    "gemini": "Gemini",
+    "text": "one text",
+}
+OVER_HTTP = ("openai-chat", "openai-responses", "anthropic", "gemini")
 _FIRST, _LISTED = 8, 50  # turns of each agent, and of one
-
-
-def blame_doors(pages: Pages) -> list[Door]:
-    """Lists of turns, one turn, and its request as a file."""
-    return [
-        *pages.doors("/studio/blame", "turns.html", list_page),
-        *pages.doors("/studio/blame/{persona}", "turns.html", list_page),
-        *pages.doors("/studio/recorded/{agent}", "turns.html", list_page),
-        *pages.doors("/studio/blame/{persona}/{entry}", "blame.html", blame_page),
-        *pages.doors("/studio/recorded/{agent}/{entry}", "blame.html", blame_page),
-        Door("/studio/blame/{persona}/{entry}/request", _request_file(pages), None),
-    ]
 
 
 async def list_page(call: PageCall) -> PageData:
@@ -44,7 +45,7 @@ async def list_page(call: PageCall) -> PageData:
     groups = await to_thread.run_sync(look)
     if chosen and not groups:
         raise RequestRefused(f"nothing is known of {chosen[:80]!r}", hint="see all", status=404)
-    return {"chosen": chosen, "agents": groups}
+    return {"chosen": chosen, "agents": groups, "before": call.number("before")}
 
 
 def _turns(call: PageCall, chosen: str, known: tuple[str, ...]) -> list[PageData]:
@@ -78,14 +79,107 @@ def _row(turn: TurnCost) -> PageData:
 
 
 async def blame_page(call: PageCall) -> PageData:
-    """One call of one turn."""
-    found = await _found(call)
+    """One call of one turn, in the format that it was sent in or in another."""
+    found = await find_turn(call)
     whole = call.number("section")
     data = blame_data(found, most=_TEXT, whole=whole)
+    foreign = "agent" in call.request.path_params
+    agent = None if foreign else await agent_of(call)
+    await to_thread.run_sync(_annotate, agent, found, data["sections"])
+    return {
+        **data,
+        **turn_links(call),
+        "whole": whole,
+        "fade": _cache_end(found),
+        "map": _map(found),
+        "largest": _largest(found),
+        "wires": [] if foreign else _wires(found),
+        "near": [to_object(one) for one in found.candidates if not one.chosen],
+        "foreign": foreign,
+        "sent": found.sent == found.wire,
+        "curl": found.body is not None and found.wire in OVER_HTTP,
+    }
+
+
+def turn_links(call: PageCall) -> PageData:
+    """Where the turn and its agent are, and which of its requests is shown."""
     path = f"/studio/{_agent_path(call)}"
-    here = f"{path}/{call.number('entry')}"
-    links = {"path": path, "here": here, "whole": whole, "fade": _cache_end(found)}
-    return {**data, **links, "map": _map(found), "largest": _largest(found)}
+    step, wire = call.number("step", 1), call.request.query_params.get("wire", "")
+    asked = urlencode({"step": step, **({"wire": wire} if wire else {})})
+    return {"path": path, "here": f"{path}/{call.number('entry')}", "asked": asked}
+
+
+def _annotate(agent: Agent | None, found: TurnBlame, sections: object) -> None:
+    """When each block was last changed (a shipped one never was), and how well a tool fitted."""
+    scores = {
+        f"{one.kind} {one.name}": f"{one.score:.3f}, rank {one.rank}" for one in found.candidates
+    }
+    for section in cast("list[PageData]", sections):
+        name, is_block = str(section["name"]), agent is not None and bool(section["variant"])
+        last = agent.block_revisions(name, last=1) if agent is not None and is_block else ()
+        section |= {
+            "block": is_block,
+            "changed": _revision_row(last[-1]) if last else None,
+            "score": scores.get(name, ""),
+        }
+
+
+def _revision_row(one: Revision) -> PageData:
+    return {"number": one.number, "time": one.time, "words": one.words}
+
+
+def _wires(found: TurnBlame) -> list[PageData]:
+    """The formats in which the same request can be looked at."""
+    if found.body is None:
+        return []
+    return [
+        {"wire": wire, "label": label, "sent": wire == found.sent, "shown": wire == found.wire}
+        for wire, label in _WIRES.items()
+    ]
+
+
+async def block_page(call: PageCall) -> PageData:
+    """What became of a block since it was told in a turn."""
+    agent = await agent_of(call)
+    return {**await to_thread.run_sync(_block_data, call, agent), **turn_links(call)}
+
+
+def _block_data(call: PageCall, agent: Agent) -> PageData:
+    block, variant = call.path("block"), call.request.query_params.get("variant", "default")
+    entry = call.number("entry") or 0
+    then = agent.told_library(entry, step=call.number("step", 1) or 1).block(block)
+    now = agent.library.block(block)
+    if then is None:
+        raise RequestRefused(
+            f"no block {block[:80]!r} was told in entry {entry}", hint="see the turn", status=404
+        )
+    before, after = _wording(then, variant), "" if now is None else _wording(now, variant)
+    revisions = agent.block_revisions(block, last=_REVISIONS)
+    return {
+        "block": block,
+        "name": then.name,
+        "variant": variant,
+        "entry": entry,
+        "gone": now is None,
+        "same": before == after,
+        "diff": _diff(before, after),
+        "revisions": [_revision_row(one) for one in reversed(revisions)],
+    }
+
+
+def _wording(block: Block, variant: str) -> str:
+    told = block.variants.get(variant)
+    if told is None:
+        return ""
+    lines = [f"{one.role}: {one.content}" for one in told.messages]
+    return "\n".join(lines) if lines else told.content
+
+
+def _diff(before: str, after: str) -> list[PageData]:
+    """Line by line; no more than a page shows."""
+    pairs = ndiff(before[:_MOST_DIFF].splitlines(), after[:_MOST_DIFF].splitlines())
+    kinds = {"-": "gone", "+": "new", " ": "same"}
+    return [{"kind": kinds[one[0]], "text": one[2:]} for one in pairs if one[0] in kinds]
 
 
 def _map(found: TurnBlame) -> list[PageData]:
@@ -121,7 +215,8 @@ def _largest(found: TurnBlame) -> list[PageData]:
     return [{"number": n, "name": one.name, "tokens": one.tokens} for n, one in ordered]
 
 
-async def _found(call: PageCall) -> TurnBlame:
+async def find_turn(call: PageCall) -> TurnBlame:
+    """The turn that the path names, in the format that the address asks for."""
     entry, step = call.number("entry"), max(1, call.number("step", 1) or 1)
     agent = call.request.path_params.get("agent")
     if agent is not None:
@@ -130,6 +225,16 @@ async def _found(call: PageCall) -> TurnBlame:
         home, parts = call.served.pool.path, call.served.parts
         look = partial(blame_recorded, home, f"{RECORDED}{agent}", entry, parts=parts)
         return await to_thread.run_sync(look)
+    opened, wire = await agent_of(call), call.request.query_params.get("wire", "")
+    if wire and wire not in _WIRES:
+        raise RequestRefused(
+            f"there is no format {wire[:80]!r}", hint=f"there are: {', '.join(_WIRES)}", status=404
+        )
+    return await to_thread.run_sync(partial(opened.blame, entry, step=step, wire=wire))
+
+
+async def agent_of(call: PageCall) -> Agent:
+    """The persona that the path names, if whoever asks may see it."""
     persona = call.path("persona")
     known = await call.served.pool.personas(call.token)
     if persona not in known:
@@ -138,8 +243,7 @@ async def _found(call: PageCall) -> TurnBlame:
             hint=f"there are: {', '.join(known) or 'none'}",
             status=404,
         )
-    opened = await call.served.pool.agent(persona)
-    return await to_thread.run_sync(partial(opened.blame, entry, step=step))
+    return await call.served.pool.agent(persona)
 
 
 def _agent_path(call: PageCall) -> str:
@@ -153,24 +257,3 @@ def _cache_end(found: TurnBlame) -> int | None:
     """The section in which what was found in the cache ends; None where nothing was."""
     cached = [n for n, one in enumerate(found.sections) if one.piece.cached]
     return cached[-1] if cached else None
-
-
-def _request_file(pages: Pages) -> Endpoint:
-    async def send(request: Request) -> Response:
-        """The request to the byte, to be kept."""
-        try:
-            call = PageCall(pages.served, request, reader_of(request))
-            found = await _found(call)
-            if found.body is None:
-                raise RequestRefused(
-                    "the request cannot be put together again",
-                    hint="the page of the turn says why",
-                    status=404,
-                )
-        except MentisError as error:
-            return pages.problem(request, error)
-        name = f"{call.path('persona')}-{call.number('entry')}.json"
-        named = {"content-disposition": f'attachment; filename="{name}"'}
-        return Response(found.body, headers={**HEADERS, **named}, media_type="application/json")
-
-    return send

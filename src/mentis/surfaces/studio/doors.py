@@ -19,6 +19,11 @@ from .jump import jump_page
 from .pages import HEADERS, Pages, reader_of
 from .prompts import prompt_doors
 from .proof import proof_doors
+from .blame_files import blame_doors
+from .entering import HOME, StudioEntrance
+from .jump import jump_page
+from .pages import HEADERS, Pages, reader_of
+from .search import search_page
 
 
 def doors(served: ServedParts) -> list[Door]:
@@ -34,6 +39,7 @@ def doors(served: ServedParts) -> list[Door]:
         *pages.doors("/studio/talk/{persona}", "sessions.html", talk.list_page),
         *pages.doors("/studio/talk/{persona}/{session}", "talk.html", talk.talk_page),
         talk.branch_door(pages),
+        *pages.doors("/studio/search", "search.html", search_page),
         *blame_doors(pages),
         *bill_doors(pages),
         *proof_doors(pages),

@@ -120,6 +120,10 @@ class Pages:
             text = page.render(told)
         return Response(text, status, headers=dict(HEADERS), media_type=_HTML)
 
+    def render(self, template: str, data: Mapping[str, object]) -> str:
+        """A text of its own, for a file."""
+        return _templates().get_template(template).render(data)
+
     def problem(self, request: Request, error: MentisError) -> Response:
         """As every error is told: in JSON for programs, as a page for people."""
         found = problem_of(error)

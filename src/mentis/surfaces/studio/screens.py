@@ -25,4 +25,5 @@ SCREENS = (
     Screen("Proof", "/studio/proof"),
     Screen("Done", "/studio/done"),
     Screen("Prompts", "/studio/prompts"),
+    Screen("Blame", "/studio/blame", also=("/studio/recorded", "/studio/search")),
 )

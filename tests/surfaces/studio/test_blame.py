@@ -1,0 +1,217 @@
+"""Blame: who wrote each part of a request, since when, in which format, and where words stand."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+from tests.recorder.foreign import anthropic_call, user
+from tests.rounds import says
+from tests.surfaces.studio.browser import StudioWindow, needs_browser
+from tests.surfaces.studio.studio_home import PERSONA, SCRIPT, BrowserTab, StudioHome
+
+from mentis.call.curl import curl_command
+from mentis.recorder.recording import open_recording
+from mentis.values.route import Route
+
+API = f"/mentis/v1/personas/{PERSONA}/sessions"
+BLOCK = "/mentis/v1/prompts/blocks/persona_description"
+NEW_TEXT = "## About you\n\n{{char_description}}\n\nBe kind."
+
+
+@pytest.fixture(scope="module")
+def tab(studio: StudioHome) -> BrowserTab:
+    """A turn, and a block that was changed after it."""
+    tab = studio.owner(writing=True)
+    studio.provider.play(says("Fine."), says("Still fine."))
+    tab.post(f"{API}/one/turns", json={"text": f"The heron {SCRIPT} flies"})
+    tag = tab.get(BLOCK).headers["etag"]
+    given = {"origin": tab.url, "if-match": tag}
+    told = {"text": NEW_TEXT, "words": f"kinder {SCRIPT}"}
+    assert tab.send("PATCH", BLOCK, given, json=told).status_code == 200
+    tab.post(f"{API}/one/turns", json={"text": "And now?"})
+    return tab
+
+
+@pytest.fixture(scope="module")
+def turn(tab: BrowserTab) -> str:
+    """The path of the first turn."""
+    found = tab.get(f"/studio/talk/{PERSONA}/one.json").json()
+    return f"/studio/blame/{PERSONA}/{found['exchanges'][0]['entry']}"
+
+
+def block_of(data: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(one for one in data["sections"] if one["name"] == name)
+
+
+def test_the_gutter_says_since_when_a_block_is_as_it_is(tab: BrowserTab, turn: str) -> None:
+    found = tab.get(f"{turn}.json").json()
+    changed = block_of(found, "persona_description")["changed"]
+    assert (changed["number"], "kinder" in changed["words"]) == (1, True)
+    assert block_of(found, "expression")["changed"] is None
+    page = tab.get(turn).text
+    assert "as shipped" in page
+    assert "changed 20" in page
+
+
+def test_a_block_has_its_history_and_what_it_says_now(tab: BrowserTab, turn: str) -> None:
+    path = f"{turn}/block/persona_description?variant=default"
+    found = tab.get(path, accept="application/json").json()
+    assert not found["same"]
+    assert {"kind": "new", "text": "Be kind."} in found["diff"]
+    assert [one["number"] for one in found["revisions"]] == [1]
+    part = tab.get(f"{path}&part=history").text
+    assert "<html" not in part
+    assert "&lt;script&gt;" in part
+    assert "/studio/prompts/persona_description" in part
+    assert "/studio/what-if?block=persona_description" in part
+    same = tab.get(f"{turn}/block/expression?variant=default", accept="application/json").json()
+    assert (same["same"], same["revisions"]) == (True, [])
+    assert tab.get(f"{turn}/block/nobody").status_code == 404
+
+
+@pytest.mark.parametrize("wire", ["openai-responses", "anthropic", "gemini", "text"])
+def test_the_same_request_is_shown_in_every_format(tab: BrowserTab, turn: str, wire: str) -> None:
+    found = tab.get(f"{turn}.json?wire={wire}").json()
+    assert (found["wire"], found["sent"], found["identical"]) == (wire, False, False)
+    marked = [one["wire"] for one in found["wires"] if one["sent"]]
+    assert marked == ["openai-chat"]
+    assert "heron" in "".join(run["text"] for one in found["sections"] for run in one["runs"])
+    sent = tab.get(f"{turn}/request?wire={wire}")
+    assert len(sent.content) == found["bytes"]
+    assert "It was not sent so" in tab.get(f"{turn}?wire={wire}").text
+    assert tab.get(f"{turn}?wire=morse").status_code == 404
+
+
+def test_a_command_sends_the_bytes_and_holds_no_key(
+    tab: BrowserTab, turn: str, tmp_path: Path
+) -> None:
+    command = tab.get(f"{turn}/curl").text
+    assert '-H "authorization: Bearer $' in command
+    stand_in = tmp_path / "curl"
+    stand_in.write_text("#!/bin/sh\ncat\n")
+    stand_in.chmod(0o755)
+    ran = subprocess.run(  # noqa: S602  # that a shell reads it as meant is what is tested
+        command,
+        shell=True,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert ran.stdout.rstrip(b"\n") == tab.get(f"{turn}/request").content
+    assert tab.get(f"{turn}/curl?wire=text").status_code == 404
+    assert tab.get("/studio/recorded/codex/0/curl").text.startswith("curl -sSN ")
+
+
+def test_an_address_is_quoted_and_its_password_left_out() -> None:
+    route = Route(
+        "r", "openai", "m", url="https://me:secret@host.test/v1/$(touch x)", key_env="A B"
+    )
+    command = curl_command(route, "openai-chat", b"{}")
+    assert command.startswith("curl -sSN 'https://host.test/v1/$(touch x)/chat/completions' \\\n")
+    assert "secret" not in command
+    assert "Bearer $OPENAI_API_KEY" in command
+
+
+def test_a_page_is_kept_as_one_file_that_needs_nothing_else(tab: BrowserTab, turn: str) -> None:
+    for path in (turn, "/studio/recorded/codex/0"):
+        kept = tab.get(f"{path}/page")
+        assert kept.headers["content-disposition"].startswith("attachment; filename=")
+        text = kept.text
+        assert "<script" not in text
+        assert "src=" not in text
+        assert "&lt;script&gt;" in text
+    assert "heron" in tab.get(f"{turn}/page").text
+
+
+def test_words_are_found_in_the_requests_of_all_and_lead_to_their_place(
+    tab: BrowserTab, turn: str
+) -> None:
+    found = tab.get("/studio/search.json?q=HERON").json()["agents"]
+    ada, codex = found
+    assert (ada["name"], codex["name"], codex["hits"]) == (PERSONA, "codex", [])
+    first = ada["hits"][-1]
+    assert f"/studio/blame/{PERSONA}/{first['entry']}" == turn
+    place = first["places"][0]
+    sections = tab.get(f"{turn}.json").json()["sections"]
+    assert "heron" in "".join(run["text"] for run in sections[place["section"]]["runs"])
+    page = tab.get("/studio/search?q=heron").text
+    assert f"{turn}#s{place['section']}" in page
+    assert "<script>alert" not in page
+    (only,) = tab.get("/studio/search.json?q=search&in=recorded/codex").json()["agents"]
+    assert only["hits"][0]["places"][0]["name"] == "system text"
+    assert tab.get("/studio/search?q=a&in=recorded/nobody").status_code == 404
+    assert tab.get("/studio/search.json").json()["agents"] == []
+
+
+def test_a_search_looks_at_so_many_requests_and_goes_on_from_there(
+    studio: StudioHome, tab: BrowserTab
+) -> None:
+    for number in range(26):
+        tab.post(f"{API}/many/turns", json={"text": f"Number {number}"})
+    (ada, *_) = tab.get("/studio/search.json?q=heron").json()["agents"]
+    assert (ada["searched"], ada["hits"]) == (25, [])
+    further = f"/studio/search.json?q=heron&in=blame/{PERSONA}&before={ada['next']}"
+    (rest,) = tab.get(further).json()["agents"]
+    assert (len(rest["hits"]), rest["next"]) == (2, None)
+    other = studio.tab()
+    other.enter(studio.served.new_token("alone", scope="read", agent=PERSONA))
+    names = [one["name"] for one in other.get("/studio/search.json?q=heron").json()["agents"]]
+    assert names == [PERSONA]
+
+
+@needs_browser
+@pytest.mark.slow
+def test_a_request_is_read_and_its_parts_have_their_history(
+    tab: BrowserTab, turn: str, visitor: StudioWindow
+) -> None:
+    page = visitor.page
+    visitor.go(turn)
+    page.get_by_role("link", name="persona_description").last.click()
+    visitor.see("Since this turn")
+    visitor.see("Be kind.")
+    expect(page.get_by_role("link", name="Edit in Prompts")).to_be_visible()
+    visitor.click("Close")
+    expect(page.get_by_text("Since this turn")).to_have_count(0)
+    page.locator(".section").first.focus()
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-why] dl")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visitor.click("Copy as curl", role="link")
+    visitor.see("The key is a variable in it")
+    assert page.evaluate("navigator.clipboard.readText()").startswith("curl -sSN ")
+    visitor.click("Anthropic", role="link")
+    visitor.see("It was not sent so")
+    visitor.click("Blame", role="link")
+    page.get_by_label("Words in what models were told").fill("heron")
+    visitor.click("Search")
+    page.get_by_role("link", name="heron").first.click()
+    page.wait_for_url("**#s*")
+    assert visitor.faults == []
+
+
+@needs_browser
+@pytest.mark.slow
+def test_calls_of_a_program_appear_while_it_runs(studio: StudioHome, visitor: StudioWindow) -> None:
+    visitor.go("/studio/recorded/codex")
+    expect(visitor.page.get_by_role("row")).to_have_count(2)
+    with open_recording(studio.served.home, "codex", tell=lambda _line: None) as recording:
+        recording.offer(anthropic_call({"system": "You search.", "messages": [user("more")]}))
+    expect(visitor.page.get_by_role("row")).to_have_count(3, timeout=20_000)
+    assert visitor.faults == []
+
+
+@needs_browser
+@pytest.mark.slow
+def test_pages_of_blame_fit_are_readable_and_quiet(
+    tab: BrowserTab, turn: str, visitor: StudioWindow
+) -> None:
+    for path in (turn, f"{turn}?wire=gemini", "/studio/search?q=heron"):
+        visitor.check_page(path)
+    visitor.check_page(f"{turn}/block/persona_description?variant=default")
