@@ -55,6 +55,11 @@ class AgentPool:
     def path(self) -> Path:
         return self._home.path
 
+    @property
+    def route(self) -> str:
+        """The route that is asked unless another is named."""
+        return self._route
+
     async def personas(self, token: AccessToken) -> tuple[str, ...]:
         """Those that this token may talk to."""
         known = await to_thread.run_sync(self._home.personas)

@@ -587,6 +587,7 @@ class TrialEffectAnswer(TypedDict):
     again_usd: float | None
     differences: list[PromptDifference]
     prompt: str
+    shared: int
 
 
 class TrialAnswer(TypedDict):

@@ -24,6 +24,7 @@ from .entering import HOME, StudioEntrance
 from .jump import jump_page
 from .pages import HEADERS, Pages, reader_of
 from .search import search_page
+from .what_if import what_if_doors
 
 
 def doors(served: ServedParts) -> list[Door]:
@@ -45,6 +46,7 @@ def doors(served: ServedParts) -> list[Door]:
         *proof_doors(pages),
         *done_doors(pages),
         *prompt_doors(pages),
+        *what_if_doors(pages),
         Door("/studio/{rest:path}", _missing(pages), None),
     ]
 

@@ -26,4 +26,5 @@ SCREENS = (
     Screen("Done", "/studio/done"),
     Screen("Prompts", "/studio/prompts"),
     Screen("Blame", "/studio/blame", also=("/studio/recorded", "/studio/search")),
+    Screen("What if", "/studio/what-if"),
 )

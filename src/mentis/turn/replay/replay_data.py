@@ -76,6 +76,7 @@ def _effect_data(one: TrialEffect) -> dict[str, object]:
         "again_usd": 0.0 if broken is None else broken.cost.usd,
         "differences": [to_object(each) for each in one.differences],
         "prompt": one.prompt,
+        "shared": one.shared,
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from os.path import commonprefix
 
 from mentis.ask.attempt import render_request
 from mentis.ask.models import Models
@@ -61,7 +62,8 @@ class PrefixKept(Value):
 class TrialEffect(Value):
     """A prompt as it is and with the trial, on one route. `wording` is the one told there, with the
     trial made; `reason` says why the prompt stays as it is. `forecast` names the byte where the two
-    part and what reading the rest again costs on the next turn.
+    part and what reading the rest again costs on the next turn. `shared` characters of the `prompt`
+    are as before.
     """
 
     persona: str
@@ -76,6 +78,7 @@ class TrialEffect(Value):
     reason: str = ""
     differences: tuple[PromptDifference, ...] = ()
     prompt: str = ""
+    shared: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,9 @@ def try_edit(
         effect = _effect(parts.models, trial, library, here, before=before, after=after)
         if route.name == whole:
             apart = prompt_differences(before.request, after.request, name="with your change")
-            effect = replace(effect, differences=tuple(apart), prompt=_text(after))
+            old, new = _text(before), _text(after)
+            shared = len(commonprefix((old, new)))  # noqa: RUF071  # texts, and no paths
+            effect = replace(effect, differences=tuple(apart), prompt=new, shared=shared)
         made.append(effect)
     return EditTrial(None if turn is None else turn.entry.index, tuple(made))
 
