@@ -15,6 +15,7 @@ from mentis.app.home_turns import recent_turns
 from mentis.errors import LibraryError, MentisError, RequestRefused, UsageError
 from mentis.prompts.prompts import Prompts
 from mentis.record.record import open_record
+from mentis.turn.replay.fork import SESSION as FORKS
 from mentis.values.block import Block
 from mentis.values.cost import TurnCost
 from mentis.values.json import json_object
@@ -28,7 +29,7 @@ from .pages import PageCall, PageData, Pages
 HOME = "/studio/what-if"
 _LISTED = 50  # blocks on a page
 _PERSONAS = 12
-_TURNS = 8  # of the persona, to try it on
+_TURNS = 12  # of the persona, to try it on
 _TALK = ("turn", "chat", "resume")  # kinds of turns that can be tried again
 
 
@@ -164,7 +165,7 @@ def _run_data(call: PageCall, opened: Agent, persona: str) -> PageData:
     """The last turns, and the one that is chosen with what was said in it."""
     home, parts = call.served.pool.path, call.served.parts
     found = recent_turns(home, _TURNS, agent=opened.id, parts=parts).get(opened.id, [])
-    turns = [turn for turn in found if turn.kind in _TALK]
+    turns = [turn for turn in found if turn.kind in _TALK and not turn.session.startswith(FORKS)]
     wanted = call.number("entry")
     entry = wanted if wanted is not None else (turns[0].entry if turns else None)
     return {

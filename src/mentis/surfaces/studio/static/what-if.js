@@ -348,7 +348,7 @@ function pair([was, now], told, plain) {
   if (was === now) return [told(now)];
   const more = now > was;
   const apart = make("span", `hint ${more ? "more-than" : "less-than"}`, `${plain(Math.abs(now - was))} ${more ? "more" : "less"}`);
-  return [`${told(was)} → ${told(now)}`, apart];
+  return [told(was) === told(now) ? told(now) : `${told(was)} → ${told(now)}`, apart];
 }
 
 function kept(effect) {
