@@ -1,4 +1,4 @@
-"""What an agent said that it does, beside what it did: a stretch of its record, turn by turn.
+"""Words and deeds of an agent side by side: a stretch of its record, turn by turn.
 
 Windows make claims, which were held against acts when the turn ended (`settle.claims`); acts have
 their stories. Here both stand side by side, and each argument that was taken from the result of an
