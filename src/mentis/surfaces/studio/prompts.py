@@ -154,7 +154,7 @@ def block_page(look: PromptLook) -> PageData:
         "used": list(block_keys(block)),
         "changed": sorted(path.removeprefix("meta.") for path in changed),
         "fields": _field_choices(),
-        "extra": {name: one for name, one in block.extra.items() if name != "domain"},
+        "extra": block.extra.get("manifest", {}),
         "categories": _categories(look, library, beside=block),
         "labels": LABELS,
         "q": "",

@@ -28,16 +28,22 @@ class MentisBlock extends HTMLElement {
     this.follow();
     const words = arrived();
     if (words) tell(this.notice, words);
+    // Once the browser has gone there, which takes the focus away.
+    if (document.readyState === "complete") this.goToField();
+    else window.addEventListener("load", () => setTimeout(() => this.goToField()));
+  }
+
+  goToField() {
     const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
-    if (target) (target.querySelector("input, select, textarea, mentis-editor") || target).focus();
+    if (target) (target.querySelector("input, select, mentis-editor, textarea") || target).focus();
   }
 
   // What the page holds
 
   wording() {
     const text = this.querySelector("mentis-editor[data-text]");
-    if (text) return text.value ?? text.querySelector("textarea").value;
-    return [...this.querySelectorAll("[data-message]")].map((one) => ({role: one.dataset.role, content: one.querySelector("mentis-editor").value ?? one.querySelector("textarea").value}));
+    if (text) return text.value;
+    return [...this.querySelectorAll("[data-message]")].map((one) => ({role: one.dataset.role, content: one.querySelector("mentis-editor").value}));
   }
 
   settings() {
@@ -361,7 +367,7 @@ class MentisBlock extends HTMLElement {
         role = role === "user" ? "assistant" : "user";
       }
       item.querySelector("[data-role-word]").textContent = item.dataset.role;
-      item.querySelector("textarea")?.setAttribute("aria-label", `Message ${place + 1}`);
+      item.querySelector("mentis-editor").label = `Message ${place + 1}`;
       for (const button of item.querySelectorAll("[data-message-act]")) {
         const act = button.dataset.messageAct;
         button.setAttribute("aria-label", words[act] ? `Message ${place + 1} ${words[act]}` : `Remove message ${place + 1}`);

@@ -60,7 +60,7 @@ function extensions(cm, {label, readonly, changed}) {
     cm.minimalSetup,
     cm.EditorView.lineWrapping,
     cm.EditorView.theme(colours),
-    cm.EditorView.contentAttributes.of({"aria-label": label, spellcheck: "true"}),
+    cm.EditorView.contentAttributes.of(() => ({"aria-label": label(), spellcheck: "true"})),
     cm.ViewPlugin.define((view) => ({
       marks: placeholders.createDeco(view),
       update(update) { this.marks = placeholders.updateDeco(update, this.marks); },
@@ -73,8 +73,8 @@ function extensions(cm, {label, readonly, changed}) {
 
 class MentisEditor extends HTMLElement {
   async connectedCallback() {
-    this.area = this.querySelector("textarea");
-    if (!this.area || this.view) return;
+    this.area ??= this.querySelector("textarea");
+    if (!this.area || this.first !== undefined) return;  // moved within the page
     this.area.addEventListener("input", () => this.fire());
     this.first = this.area.value;
     let cm;
@@ -85,9 +85,17 @@ class MentisEditor extends HTMLElement {
       doc: this.area.value,
       root,
       parent: root,
-      extensions: extensions(cm, {label: this.area.getAttribute("aria-label"), readonly: this.hasAttribute("data-readonly"), changed: () => this.fire()}),
+      extensions: extensions(cm, {label: () => this.area.getAttribute("aria-label"), readonly: this.hasAttribute("data-readonly"), changed: () => this.fire()}),
     });
-    if (document.activeElement === this.area) this.view.focus();
+    const focused = document.activeElement === this.area;
+    this.area.remove();
+    if (focused) this.view.focus();
+  }
+
+  // What it is called, for whoever does not see where it stands.
+  set label(words) {
+    this.area?.setAttribute("aria-label", words);
+    this.view?.dispatch({});
   }
 
   fire() { this.dispatchEvent(new CustomEvent("mentis-text", {bubbles: true})); }
@@ -107,7 +115,7 @@ export async function compare(place, {left, right, labels, editable = false}) {
   const cm = await codemirror(place), host = document.createElement("div");
   const root = host.attachShadow({mode: "open"});
   place.replaceChildren(host);
-  const side = (doc, label, readonly) => ({doc, extensions: extensions(cm, {label, readonly})});
+  const side = (doc, label, readonly) => ({doc, extensions: extensions(cm, {label: () => label, readonly})});
   const view = new cm.MergeView({
     a: side(left, labels[0], true),
     b: side(right, labels[1], !editable),

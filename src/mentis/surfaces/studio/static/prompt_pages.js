@@ -143,7 +143,7 @@ customElements.define("mentis-memory-file", class extends PromptPage {
     this.path = `${api}/personas/${encodeURIComponent(persona)}/files/${file}`;
     this.tag = etag;
     this.editor = this.querySelector("mentis-editor");
-    const first = this.editor?.querySelector("textarea").value, save = this.querySelector('[data-act="save"]');
+    const first = this.editor?.first, save = this.querySelector('[data-act="save"]');
     const dirty = () => this.editor && this.editor.value !== first && !this.done;
     this.addEventListener("mentis-text", () => {
       if (save) save.disabled = !dirty();
