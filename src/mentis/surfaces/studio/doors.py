@@ -16,6 +16,7 @@ from .blame import blame_doors
 from .done import done_doors
 from .entering import HOME, StudioEntrance
 from .jump import jump_page
+from .mind import mind_doors
 from .pages import HEADERS, Pages, reader_of
 from .prompts import prompt_doors
 from .proof import proof_doors
@@ -47,6 +48,7 @@ def doors(served: ServedParts) -> list[Door]:
         *done_doors(pages),
         *prompt_doors(pages),
         *what_if_doors(pages),
+        *mind_doors(pages),
         Door("/studio/{rest:path}", _missing(pages), None),
     ]
 

@@ -27,4 +27,5 @@ SCREENS = (
     Screen("Prompts", "/studio/prompts"),
     Screen("Blame", "/studio/blame", also=("/studio/recorded", "/studio/search")),
     Screen("What if", "/studio/what-if"),
+    Screen("Mind", "/studio/mind"),
 )

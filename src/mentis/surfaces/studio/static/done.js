@@ -23,7 +23,7 @@ class MentisDecisions extends HTMLElement {
 
   // The act as it stands when the page is shown: a yes is to this, and to nothing that came later.
   remember(place) {
-    place.known = fetch(this.path(place)).then((response) => response.headers.get("etag"));
+    place.known = fetch(this.path(place)).then(async (response) => { await response.arrayBuffer(); return response.headers.get("etag"); });
     place.known.catch(() => {});
   }
 
