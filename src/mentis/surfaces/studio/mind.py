@@ -77,7 +77,7 @@ async def list_page(call: PageCall) -> PageData:
 
 def _glance(call: PageCall, name: str) -> PageData:
     with Personas.open(call.served.pool.path, parts=call.served.parts) as personas:
-        told = next((dict(row) for row in personas.rows() if row["id"] == name), {})
+        called = next((row["name"] for row in personas.rows() if row["id"] == name), "")
         try:
             changes = len(_changes(personas.memory(name)))
         except MentisError:
@@ -87,7 +87,7 @@ def _glance(call: PageCall, name: str) -> PageData:
     with open_cognition(call.served.pool.path, name, call.served.parts) as cognition:
         review = len(cognition.in_review())
     waits = {"changes": changes, "held": held, "review": review}
-    return {"id": name, "name": told.get("name") or name, "path": f"/studio/mind/{name}", **waits}
+    return {"id": name, "name": called or name, "path": f"/studio/mind/{name}", **waits}
 
 
 # Files
@@ -298,7 +298,7 @@ def _goals(call: PageCall, name: str) -> PageData:
     return {
         "drives": list(state.goals.root.texts),
         "goals": list(_goal_rows(state.goals.user.children, 0)),
-        "held": [{**one, "vouched": _TRUSTS.get(str(one["lineage"]))} for one in held],
+        "held": held,
         "revision": state.revision,
         "revisions": revisions,
         "older": shown[-1].number if shown and shown[-1].number > 1 else None,
