@@ -83,6 +83,7 @@ class MentisEditor extends HTMLElement {
     const root = this.attachShadow({mode: "open"});
     this.view = new cm.EditorView({
       doc: this.area.value,
+      selection: {anchor: this.area.selectionStart, head: this.area.selectionEnd},
       root,
       parent: root,
       extensions: extensions(cm, {label: () => this.area.getAttribute("aria-label"), readonly: this.hasAttribute("data-readonly"), changed: () => this.fire()}),
