@@ -201,6 +201,17 @@ def test_the_owner_can_let_a_shipped_wording_stand_beside_their_own(
     assert "no wording 'nope' of 'style' is shipped" in done.err
 
 
+def test_a_wording_of_ones_own_is_taken_away_alone(mentis: Mentis, home: Home) -> None:
+    edit(mentis, home, "--text", "Rhyme, always.")
+    edit(mentis, home, "--set", "order=77")
+    edit(mentis, home, "--remove")
+    assert "Rhyme, always." not in told(mentis, home)
+    assert blocks(mentis, home)["style"]["order"] == 77
+    assert blocks(mentis, home)["style"]["overridden"] == ["meta.order"]
+    both = mentis("--home", home, "prompts", "edit", "style", "--remove", "--text", "No.")
+    assert both.code == 2
+
+
 def test_the_constitution_needs_force(mentis: Mentis, home: Home) -> None:
     refused = mentis("--home", home, "prompts", "toggle", "constitution", "--off")
     assert refused.code == 1

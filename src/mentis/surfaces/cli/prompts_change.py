@@ -15,6 +15,7 @@ from .options import given_text, home_option, open_prompts, persona_option, rout
 from .output import emit_json, json_option, say, table
 
 if TYPE_CHECKING:
+    from mentis.library.changes import Wording
     from mentis.library.edit import Edit, Editor
     from mentis.prompts.effects import EditEffect, WordingInForce
     from mentis.prompts.prompts import Prompts
@@ -163,8 +164,7 @@ def edit(  # noqa: PLR0913  # one parameter an option
             expected = len(prompts.editor.history(block_id)) if expected is None else expected
             wording = _in_editor(block, variant)
         _confirm_unknown(prompts, wording, block, yes=yes)
-        new = None if wording is None else _wording(block.type, wording)
-        variants = {variant: new} if remove or wording is not None else None
+        variants = _variants(block, variant, wording) if remove or wording is not None else None
         return apply(
             prompts,
             lambda editor: editor.save(
@@ -174,6 +174,11 @@ def edit(  # noqa: PLR0913  # one parameter an option
             as_json=as_json,
             worded=None if variants is None else block_id,
         )
+
+
+def _variants(block: Block, variant: str, wording: str | None) -> dict[str, Wording]:
+    """None takes it away."""
+    return {variant: None if wording is None else _wording(block.type, wording)}
 
 
 def _confirm_unknown(
