@@ -1,4 +1,4 @@
-"""What is to be asked to find what an answer hangs on, and what that may cost."""
+"""The plan of finding what an answer hangs on: what is asked, and what that may cost."""
 
 from __future__ import annotations
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio import to_thread
 
-from mentis import Sense
+from mentis import Sense, create_home
 from mentis.values.reply import Usage
 
 from .conftest import Mentis
@@ -144,3 +146,36 @@ def test_before_anything_was_asked_it_says_what_to_do(mentis: Mentis, home: Path
     done = mentis("why", "--home", home)
     assert done.code == 2
     assert "has asked no model yet" in done.err
+
+
+def test_cause_ranks_what_the_answer_loses_without_each_piece(
+    mentis: Mentis, tmp_path: Path
+) -> None:
+    scripted = create_home(tmp_path / "scripted")
+    with (scripted / "mentis.toml").open("a", encoding="utf-8") as file:
+        file.write('\n[routes.default]\nbackend = "scripted"\nmodel = "m"\n')
+        file.write('replies = ["One.", "Two."]\n')
+    assert mentis("chat", "How many?", "--home", scripted).code == 0
+    asked = ("why", "--cause", "--samples", "1", "--blocks", "1", "--home", scripted)
+    found: dict[str, Any] = mentis(*asked, "--json").json()
+    assert (found["method"], found["value"], found["calls"]) == ("overlap", 1.0, 2)
+    (cause,) = found["causes"]
+    assert (cause["fall"], cause["section"] >= 0) == (1.0, True)
+    shown = mentis(*asked)
+    assert "new answers share 100% of its words" in shown.out
+    assert f"{cause['name']}  {'#' * 24}" in shown.out
+    assert "is asked 2 times, at no cost" in shown.err
+
+
+async def test_cause_names_its_price_and_asks_nobody_without_a_yes(
+    mentis: Mentis, home: Path
+) -> None:
+    async with open_paid(home, Paid(("One.", COLD))) as agent:
+        await say_all(agent, ["First"])
+    run = partial(mentis, "why", "--cause", "--home", home)
+    refused = await to_thread.run_sync(run)
+    assert refused.code != 0
+    assert "for at most $" in refused.err
+    assert "--yes" in refused.err
+    foreign = await to_thread.run_sync(partial(run, "--persona", "recorded/codex"))
+    assert "nobody here can ask its model again" in foreign.err

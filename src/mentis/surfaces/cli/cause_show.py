@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import click
-
-from mentis.errors import UsageError
 from mentis.values.words import quantity
 
+from .asking import confirm
 from .options import call_parts, home_path
 from .output import emit, emit_json, say
 from .shown import safe
@@ -73,15 +70,8 @@ def _agree(plan: CausePlan, *, yes: bool) -> None:
     if plan.usd is not None:
         price = f"for at most ${plan.usd:.4f}"
     say(f"{asked}, {price}")
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise UsageError(
-            "nobody is here to agree to that price",
-            hint="--yes agrees; --blocks N leaves out fewer; --route NAME lets another model judge",
-        )
-    if not click.confirm("Go on?", err=True):
-        raise click.Abort
+    if not yes:
+        confirm("Go on?")
 
 
 def show_causes(found: TurnCauses) -> None:
@@ -127,12 +117,12 @@ def _table(found: TurnCauses) -> Iterator[str]:
 
 
 def _fall(found: TurnCauses, one: UnitCause) -> str:
-    return f"{one.fall:+.2f}" if found.plan.method == "logprob" else f"{one.fall:+.0%}"
+    return f"{one.fall:.2f}" if found.plan.method == "logprob" else f"{one.fall:.0%}"
 
 
 def _tokens(one: UnitCause) -> str:
     told = [
-        f"{safe(each.token.strip() or repr(each.token))} {each.fall:+.1f}" for each in one.tokens
+        f"{safe(each.token.strip() or repr(each.token))} {each.fall:.1f}" for each in one.tokens
     ]
     return ", ".join(told[:2]) if one.fall > 1 else ""
 
