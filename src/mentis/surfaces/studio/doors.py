@@ -12,7 +12,7 @@ from mentis.web.served import ServedParts
 from . import talk
 from .assets import PREFIX, send_asset
 from .bill import bill_doors
-from .blame import blame_doors
+from .blame_files import blame_doors
 from .done import done_doors
 from .entering import HOME, StudioEntrance
 from .jump import jump_page
@@ -20,10 +20,6 @@ from .mind import mind_doors
 from .pages import HEADERS, Pages, reader_of
 from .prompts import prompt_doors
 from .proof import proof_doors
-from .blame_files import blame_doors
-from .entering import HOME, StudioEntrance
-from .jump import jump_page
-from .pages import HEADERS, Pages, reader_of
 from .search import search_page
 from .what_if import what_if_doors
 

@@ -20,12 +20,11 @@ class Screen:
 
 SCREENS = (
     Screen("Talk", "/studio/talk"),
-    Screen("Blame", "/studio/blame", also=("/studio/recorded",)),
+    Screen("Blame", "/studio/blame", also=("/studio/recorded", "/studio/search")),
     Screen("Bill", "/studio/bill"),
+    Screen("Prompts", "/studio/prompts"),
+    Screen("What if", "/studio/what-if"),
     Screen("Proof", "/studio/proof"),
     Screen("Done", "/studio/done"),
-    Screen("Prompts", "/studio/prompts"),
-    Screen("Blame", "/studio/blame", also=("/studio/recorded", "/studio/search")),
-    Screen("What if", "/studio/what-if"),
     Screen("Mind", "/studio/mind"),
 )
