@@ -291,7 +291,7 @@ def _goals(call: PageCall, name: str) -> PageData:
             "text": one.text,
             "hash": one.hash[:12],
             "review": one.review,
-            "lineage": one.lineage.value,
+            "vouched": _TRUSTS.get(one.lineage.value),
         }
         for one in state.l1_memory
     ]
