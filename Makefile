@@ -24,7 +24,7 @@ PIP := -m pip --disable-pip-version-check --quiet
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick slow rooms check format bench bench-full soak clean lock docs models house goldens
+.PHONY: help demo test quick slow rooms check format bench bench-full soak clean lock docs models house goldens shots
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -65,6 +65,9 @@ goldens: $(VENV)/.dev ## write the goldens of turns and ticks anew; then read wh
 
 docs: $(VENV)/.dev ## write the generated reference anew
 	@$(BIN)/python tools/reference.py --write
+
+shots: $(VENV)/.dev ## take pictures of every screen of the studio (needs chromium)
+	@$(BIN)/python tools/shots.py
 
 bench: $(BENCH)/.bench models ## measure, as ratios against a baseline of the same run (under 5 minutes)
 	@$(BENCH)/bin/python -m bench

@@ -1,5 +1,6 @@
 // <mentis-cause>: asks what an answer hangs on, with the price first where it has one.
 const few = 12; // pieces at first: those that share most words with the answer
+const told = 6; // pieces that are shown at once
 const svg = "http://www.w3.org/2000/svg";
 
 function make(name, className, text) {
@@ -35,14 +36,14 @@ class MentisCause extends HTMLElement {
   offer(plan) {
     const price = plan.most_usd === null ? "at a price that is not known" : `for at most ${dollars(plan.most_usd)}`;
     const words = `${plan.model} tells no probabilities of an answer. It is asked ${plan.calls} times for new ones, ${price}.`;
-    const told = plan.method === "overlap" ? words : `${plan.model} is asked ${plan.calls} times, ${price}.`;
+    const sentence = plan.method === "overlap" ? words : `${plan.model} is asked ${plan.calls} times, ${price}.`;
     const yes = make("button", "primary", `Ask ${plan.calls} times`), no = make("button", "", "Not now");
     yes.type = no.type = "button";
     yes.addEventListener("click", () => this.trying("", () => this.run(plan)));
     no.addEventListener("click", () => { this.place.replaceChildren(); this.button.focus(); });
     const row = make("p", "choice");
     row.append(yes, no);
-    this.place.replaceChildren(make("p", "note", told), row);
+    this.place.replaceChildren(make("p", "note", sentence), row);
     yes.focus();
   }
 
@@ -55,14 +56,16 @@ class MentisCause extends HTMLElement {
   show(found) {
     const scored = found.method === "logprob";
     const most = Math.max(...found.causes.map((one) => one.fall), 0);
-    const list = make("ol", "causes");
-    for (const one of found.causes) list.append(this.row(one, most, scored));
+    const list = make("ol", "causes"), rest = make("ol", "causes"), more = make("details");
+    found.causes.forEach((one, place) => (place < told ? list : rest).append(this.row(one, most, scored)));
+    more.append(make("summary", "hint", `${rest.children.length} more pieces`), rest);
+    more.hidden = !rest.children.length;
     const words = scored
       ? `The log-probability of this answer is ${found.value.toFixed(2)} (${found.answer_tokens} tokens). It falls by so much when a piece is left out:`
       : `New answers share ${Math.round(found.value * 100)} % of its words, give or take ${Math.round(found.spread * 100)} %. That falls by so much when a piece is left out:`;
     const under = [`${found.model} on ${found.route}`, `${found.prefilled} tokens read, ${found.reused} reused`];
     if (Number(found.usd)) under.push(dollars(found.usd));
-    this.place.replaceChildren(make("p", "", words), list, make("p", "hint", under.join(" · ")));
+    this.place.replaceChildren(make("p", "", words), list, more, make("p", "hint", under.join(" · ")));
     for (const note of found.notes) this.place.append(make("p", "hint", note));
     if (!found.skipped.length) return;
     const all = make("button", "quiet", `Leave out the other ${found.skipped.length} too`);
