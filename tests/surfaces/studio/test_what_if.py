@@ -179,6 +179,8 @@ def test_a_person_tries_a_text_runs_it_saves_it_and_undoes_it(
         visitor.click("Undo")
         visitor.see("Your text is still here")
         assert text_of(studio) == WORDS
+        visitor.click("Take the saved text back")
+        expect(field).to_have_value(WORDS)
         assert visitor.faults == []
         for path in ("/studio/what-if", f"{PAGE}&entry={BROKEN}"):
             visitor.check_page(path)
