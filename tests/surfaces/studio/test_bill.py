@@ -85,7 +85,7 @@ def test_the_bill_of_a_recorded_program_names_the_part_that_changed(tab: Browser
     assert "/system/1/text" in page
     assert "It is 12:0" in page
     assert "<del>0</del>" in page or "<del>1</del>" in page
-    assert "what-if" not in page, "its prompts are not made of blocks of ours"
+    assert "what-if?" not in page, "its prompts are not made of blocks of ours"
 
 
 def test_nothing_of_a_home_is_ever_markup(tab: BrowserTab) -> None:
