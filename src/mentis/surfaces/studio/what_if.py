@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import cast
 from urllib.parse import urlencode
 
 from anyio import to_thread
@@ -208,5 +209,6 @@ def _words(said: object) -> str:
 
 
 def _answer(steps: object) -> str:
-    listed = [json_object(one) for one in steps] if isinstance(steps, list) else []  # pyright: ignore[reportUnknownVariableType]
-    return "\n\n".join(str(one.get("text", "")) for one in listed if one.get("kind") == "text")
+    listed = cast("list[object]", steps) if isinstance(steps, list) else []
+    told = (json_object(one) for one in listed)
+    return "\n\n".join(str(one.get("text", "")) for one in told if one.get("kind") == "text")
