@@ -113,7 +113,7 @@ from mentis.tick.cortex import Backlog, Cortex, TickResult
 from mentis.tick.events import Emit, silent
 from mentis.tools.builtin_acts import open_states
 from mentis.turn.agent_parts import AgentParts
-from mentis.turn.beside import SideQuestion
+from mentis.turn.beside import SideQuestion, builder_for
 from mentis.turn.deliveries import deliverable_outcomes, delivery_session, news_for_turn
 from mentis.turn.lock import exclusive
 from mentis.turn.news_lock import deliver_alone
@@ -467,6 +467,13 @@ class Agent:
         `before` an entry: `next` of the answer goes on. Nothing is asked or written. It blocks.
         """
         return search_requests(self._reader(self.id, self._replay_step), words, before=before)
+
+    def greeting(self) -> str:
+        """The first words of the persona, as the library has them on this route. It blocks."""
+        parts = self._parts
+        present, variant = parts.look(), parts.models.route.variant
+        builder = builder_for(parts.who, parts.models, present)
+        return builder.get_first_assistant_content(variant, present.variables).text.strip()
 
     def told_library(self, index: int, *, step: int = 1) -> Library:
         """The prompt library as a recorded turn was told from it; ReplayError where it is gone."""

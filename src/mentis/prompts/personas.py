@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from mentis.codec.media_types import type_of
 from mentis.codec.toml import read_text
 from mentis.disk.atomic import write_atomic
+from mentis.disk.bounded import read_bounded
+from mentis.disk.inside import inside
 from mentis.errors import MentisError, PersonaError, UsageError
 from mentis.home.closing import DatabaseHolder
 from mentis.home.database import open_database
@@ -35,6 +38,15 @@ from .persona_file import draft_text, is_kept, with_draft
 
 # The first line that sets a field: the rest of the file, comments included, stays as it is.
 _LINES = {name: re.compile(rf"^{name}\s*=.*$", re.MULTILINE) for name in ("id", "name")}
+
+_PICTURES = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "webp": "image/webp",
+    "gif": "image/gif",
+}
+_LARGEST_PICTURE = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +101,18 @@ class Personas(DatabaseHolder):
         except MentisError as error:
             return {**row, "problem": error.message}
         return {**row, "name": found.name, "type": found.type, "language": found.language}
+
+    def picture(self, persona_id: str) -> tuple[bytes, str] | None:
+        """The picture that stands beside its file (`avatar.png`, `.jpg`, `.webp` or `.gif`), with
+        the type that its bytes tell; None where there is none, or it is no picture.
+        """
+        for ending in _PICTURES:
+            path = inside(self.path(persona_id).parent, f"avatar.{ending}")
+            if path.is_file():
+                data = read_bounded(path, _LARGEST_PICTURE)
+                found = type_of(data)
+                return (data, found) if found in _PICTURES.values() else None
+        return None
 
     def pick(self, persona_id: str | None) -> str:
         """The persona that was asked for, or the only one there is."""

@@ -118,6 +118,7 @@ def serving(
     *,
     embedder: Embedder | None = None,
     handlers: tuple[ActHandler, ...] = (temperature,),
+    port: int = 0,
     **settings: str,
 ) -> Generator[Served]:
     chosen = {f"MENTIS_{name.upper()}": value for name, value in settings.items()}
@@ -131,7 +132,7 @@ def serving(
     there = {one.name for one in tokens.list()}
     token = tokens.new(f"laptop{len(there)}" if "laptop" in there else "laptop")
     served = Served(home, "", provider, token, tokens)
-    options = ServeOptions(port=0, on_access=served.log.append, on_defect=served.defects.append)
+    options = ServeOptions(port=port, on_access=served.log.append, on_defect=served.defects.append)
     ready, inside = threading.Event(), list[tuple[asyncio.AbstractEventLoop, WebServer]]()
 
     async def run() -> None:

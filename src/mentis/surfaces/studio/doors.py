@@ -37,6 +37,7 @@ def doors(served: ServedParts) -> list[Door]:
         *pages.doors("/studio/talk/{persona}", "sessions.html", talk.list_page),
         *pages.doors("/studio/talk/{persona}/{session}", "talk.html", talk.talk_page),
         talk.branch_door(pages),
+        talk.picture_door(pages),
         *pages.doors("/studio/search", "search.html", search_page),
         *blame_doors(pages),
         *bill_doors(pages),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Sequence
 
@@ -30,6 +31,8 @@ from .pages import HEADERS, PageCall, PageData, Pages, reader_of
 _SHOWN = 20  # exchanges on a page; older ones come when asked for
 _LISTED = 50  # conversations on a page
 _BESIDE = 12  # conversations beside a talk
+_MOMENTS = 3  # thoughts of its own beside a talk
+_KEPT = "private, max-age=31536000, immutable"  # its address tells which bytes it is
 _RECALLED = ("memory ", "window ", "act ")
 
 
@@ -121,12 +124,28 @@ def _talk_data(call: PageCall, agent: Agent, persona: PageData, session: str) ->
         "begun": bool(outline.turns),
         "exchanges": exchanges,
         "older": older,
+        "greeting": _greeting(agent) if older is None else "",
         "older_entry": min(entries.values(), default=None),
         "sessions": session_rows(agent, own_names(call, agent)[:_BESIDE]),
         "fresh": _fresh_name(),
         "waiting": _waiting(call, session),
+        "moments": _moments(agent),
         "beside": _beside(agent, entries[max(last)]) if last else None,
     }
+
+
+def _greeting(agent: Agent) -> str:
+    try:
+        return agent.greeting()
+    except MentisError:
+        return ""  # the first turn says what is wrong with the prompts
+
+
+def _moments(agent: Agent) -> list[str]:
+    """What it thought last in moments of its own, the newest first."""
+    last = agent.last_turns(_MOMENTS * 2, session=BEATS)
+    thoughts = [turn.text for _, turn in last if turn.role == "assistant" and turn.text.strip()]
+    return thoughts[::-1][:_MOMENTS]
 
 
 def _beside(agent: Agent, entry: int) -> PageData:
@@ -180,7 +199,45 @@ def _waiting(call: PageCall, session: str) -> list[PageData]:
 def persona_rows(call: PageCall, known: Sequence[str]) -> list[PageData]:
     with Personas.open(call.served.pool.path, parts=call.served.parts) as personas:
         rows = [dict[str, object](row) for row in personas.rows() if row["id"] in known]
-    return [{**row, "name": row["name"] or row["id"]} for row in rows]
+        pictures = {row["id"]: _picture_path(personas, str(row["id"])) for row in rows}
+    return [
+        {**row, "name": row["name"] or row["id"], "picture": pictures[row["id"]]} for row in rows
+    ]
+
+
+def _picture_path(personas: Personas, persona: str) -> str:
+    """The address of its picture, which is another one for other bytes; nothing without one."""
+    try:
+        found = personas.picture(persona)
+    except MentisError:
+        return ""  # one that leads out of the home, or is too large
+    version = "" if found is None else hashlib.sha256(found[0]).hexdigest()[:16]
+    return f"/studio/personas/{persona}/picture?v={version}" if version else ""
+
+
+def picture_door(pages: Pages) -> Door:
+    """The picture of a persona, and nothing that is no picture."""
+
+    async def send(request: Request) -> Response:
+        try:
+            call = PageCall(pages.served, request, reader_of(request))
+            persona, known = call.path("persona"), await pages.served.pool.personas(call.token)
+            if persona not in known:
+                raise _no_persona(persona, known)
+            found = await to_thread.run_sync(_read_picture, call, persona)
+            if found is None:
+                raise RequestRefused("there is no picture", hint="put one there", status=404)
+        except MentisError as error:
+            return pages.problem(request, error)
+        policy = {"content-security-policy": "default-src 'none'", "cache-control": _KEPT}
+        return Response(found[0], headers={**HEADERS, **policy}, media_type=found[1])
+
+    return Door("/studio/personas/{persona}/picture", send, None)
+
+
+def _read_picture(call: PageCall, persona: str) -> tuple[bytes, str] | None:
+    with Personas.open(call.served.pool.path, parts=call.served.parts) as personas:
+        return personas.picture(persona)
 
 
 def own_names(call: PageCall, agent: Agent) -> list[str]:

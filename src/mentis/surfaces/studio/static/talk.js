@@ -123,6 +123,8 @@ class MentisTalk extends HTMLElement {
     words.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); this.send(); }
     });
+    words.value = this.findDraft();
+    words.addEventListener("input", () => this.keepDraft(words.value));
     words.addEventListener("paste", (event) => this.attach(event.clipboardData.files));
     this.form.querySelector("[data-attach]").addEventListener("change", (event) => this.attach(event.target.files));
     for (const [name, on] of [["dragover", true], ["dragleave", false], ["drop", false]]) {
@@ -168,12 +170,28 @@ class MentisTalk extends HTMLElement {
     field.value = "";
     this.attached = [];
     this.showFiles();
+    this.keepDraft(text);
     this.ask("/turns", body, text || "(files)").then((done) => {
-      if (!done) { field.value = text; this.attached = body.attachments; this.showFiles(); }
+      if (done) { this.keepDraft(field.value); return; }
+      field.value = text;
+      this.attached = body.attachments;
+      this.showFiles();
     });
   }
 
-  // One turn: true once it has ended well.
+  // What was typed and not sent is there again after a reload.
+  keepDraft(text) {
+    try {
+      if (text) sessionStorage.setItem(location.pathname, text);
+      else sessionStorage.removeItem(location.pathname);
+    } catch { /* nothing is kept in this browser */ }
+  }
+
+  findDraft() {
+    try { return sessionStorage.getItem(location.pathname) || ""; } catch { return ""; }
+  }
+
+  // One turn: true once it has ended well, or is kept although the server went away.
   async ask(path, body, words) {
     this.setBusy(true);
     this.querySelector("#live").replaceChildren();
@@ -191,15 +209,41 @@ class MentisTalk extends HTMLElement {
         if (event.name === "end") done = true;
         else live.tell(event);
       }
-      if (!done) throw new Error("The answer broke off. What came of it is kept; reload to see it");
+      if (!done) throw new TypeError("the stream ended");
       this.setBusy(false);
       await this.refresh(live);
     } catch (error) {
-      live.fail(error);
+      // A TypeError is what a connection that ended gives.
+      if (error instanceof TypeError && !done) done = await this.recover(live, words);
+      else live.fail(error);
     } finally {
       this.setBusy(false);
     }
     return done;
+  }
+
+  // The server went away in the middle: wait until it is back, and show what was kept.
+  async recover(live, words) {
+    live.fail(new Error(`The server stopped while ${this.dataset.name} answered. This page waits until it is back.`));
+    for (let wait = 500; ; wait = Math.min(wait * 2, 5000)) {
+      await new Promise((done) => setTimeout(done, wait));
+      const response = await fetch(`${location.pathname}.json`).catch(() => null);
+      if (response?.status === 401) {
+        live.fail(new Error("The server is back, and does not know this browser any more. What was said is kept."));
+        const enter = make("a", "button", "Sign in again");
+        enter.href = location.pathname;
+        live.root.append(enter);
+        return true;
+      }
+      if (!response?.ok) continue;
+      const said = (await response.json()).exchanges.at(-1)?.said;
+      const kept = said && (said.text === words || (words === "(files)" && !said.text));
+      await this.refresh();
+      live.fail(new Error(kept
+        ? "The server was stopped in the middle of the answer. What it kept is shown here. Have it answered again."
+        : "The server was stopped before it kept your message. It stands below: send it again."));
+      return Boolean(kept);
+    }
   }
 
   async act(path, {method = "POST", body, tag} = {}) {
@@ -236,6 +280,7 @@ class MentisTalk extends HTMLElement {
     else if (act === "regenerate") this.ask("/regenerate", {});
     else if (act === "interrupt") this.act(`${this.path}/interrupt`);
     else if (act === "edit") this.edit(exchange);
+    else if (act === "rename") this.rename(button);
     else if (act === "branch") this.branch(Number(number), button);
   }
 
@@ -280,6 +325,35 @@ class MentisTalk extends HTMLElement {
     });
   }
 
+  rename(button) {
+    const title = this.querySelector("[data-title]"), form = make("form", "rename");
+    const field = make("input"), save = make("button", "primary", "Save"), back = make("button", "", "Leave it");
+    field.value = title.textContent;
+    field.maxLength = 120;
+    field.setAttribute("aria-label", "Name of this conversation");
+    back.type = "button";
+    form.append(field, save, back);
+    title.hidden = button.hidden = true;
+    title.after(form);
+    field.select();
+    const close = () => { form.remove(); title.hidden = button.hidden = false; button.focus(); };
+    back.addEventListener("click", close);
+    form.addEventListener("keydown", (event) => { if (event.key === "Escape") { event.stopPropagation(); close(); } });
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      if (!field.value.trim()) return;
+      try {
+        const known = await this.act(this.path, {method: "GET"});
+        const made = await this.act(`${this.path}/title`, {method: "PUT", body: {title: field.value}, tag: known.headers.get("etag")});
+        title.textContent = (await made.json()).title;
+        close();
+        this.update("sessions");
+      } catch (error) {
+        form.append(Object.assign(make("p", "problem", error.message), {role: "alert"}));
+      }
+    });
+  }
+
   async branch(number, button) {
     button.disabled = true;
     try {
@@ -300,13 +374,18 @@ class MentisTalk extends HTMLElement {
 
   // The conversation and what stands beside it, as the server has them now.
   async refresh(live) {
-    const room = htmx.ajax("GET", `${location.pathname}?part=room`, {target: "#room", swap: "innerHTML"});
+    const begun = !this.querySelector('[data-act="rename"]') && this.querySelector("#live").hasChildNodes();
     await Promise.all([
-      htmx.ajax("GET", `${location.pathname}?part=sessions`, {target: "#sessions", swap: "innerHTML"}),
-      room.then(() => live?.root.remove()),
-      htmx.ajax("GET", `${location.pathname}?part=beside`, {target: "#beside", swap: "innerHTML"}),
+      this.update("sessions"),
+      this.update("room").then(() => live?.root.remove()),
+      this.update("beside", "this-turn"),
+      ...(begun ? [this.update("head_line", "head")] : []),
     ]);
     this.querySelector("#room .exchange.last")?.scrollIntoView({block: "end"});
+  }
+
+  update(part, place = part) {
+    return htmx.ajax("GET", `${location.pathname}?part=${part}`, {target: `#${place}`, swap: "innerHTML"});
   }
 
   // What others do in this conversation, and what the persona says by itself.
@@ -315,7 +394,9 @@ class MentisTalk extends HTMLElement {
       this.news = new EventSource(`${api}/events`);
       this.news.addEventListener("entry", (event) => {
         const told = JSON.parse(event.data);
-        const here = told.session === this.dataset.session && told.agent.endsWith(`/${this.dataset.persona}`);
+        if (!told.agent.endsWith(`/${this.dataset.persona}`)) return;
+        if (told.session === "beats") this.update("moments");
+        const here = told.session === this.dataset.session;
         if (!here || this.busy || this.querySelector(".exchange form")) return;
         clearTimeout(this.soon);
         this.soon = setTimeout(() => { if (!this.busy) this.refresh(); }, 300);

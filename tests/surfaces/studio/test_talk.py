@@ -1,0 +1,255 @@
+"""Talk: faces, first words, names of conversations, and what happens while somebody looks."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from tests.rounds import calls, says
+from tests.surfaces.api.api_home import Obliging
+from tests.surfaces.serve.served import make_home, serving
+from tests.surfaces.studio.browser import StudioWindow, needs_browser, window
+from tests.surfaces.studio.studio_home import PERSONA, SCRIPT, BrowserTab, StudioHome
+
+API = f"/mentis/v1/personas/{PERSONA}"
+TALK = f"/studio/talk/{PERSONA}"
+PICTURE = f"/studio/personas/{PERSONA}/picture"
+DOT = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+# A real drop and paste bring files that no script can take from a disk.
+BRING = """([kind, name]) => {
+  const data = new DataTransfer();
+  data.items.add(new File(["hello"], name, {type: "text/plain"}));
+  const target = document.querySelector("#words");
+  const options = {bubbles: true, cancelable: true};
+  target.dispatchEvent(kind === "paste"
+    ? new ClipboardEvent("paste", {...options, clipboardData: data})
+    : new DragEvent("drop", {...options, dataTransfer: data}));
+}"""
+
+
+@pytest.fixture(scope="module")
+def tab(studio: StudioHome) -> BrowserTab:
+    return studio.owner(writing=True)
+
+
+@pytest.fixture
+def picture(studio: StudioHome) -> Generator[Path]:
+    """Where the picture of the persona stands."""
+    path = studio.served.home / "personas" / PERSONA / "avatar.png"
+    yield path
+    path.unlink(missing_ok=True)
+
+
+def test_a_persona_has_its_picture_and_only_a_picture_is_sent(
+    studio: StudioHome, tab: BrowserTab, picture: Path, tmp_path: Path
+) -> None:
+    assert tab.get(PICTURE).status_code == 404
+    picture.write_bytes(DOT)
+    sent = tab.get(PICTURE)
+    assert (sent.content, sent.headers["content-type"]) == (DOT, "image/png")
+    assert sent.headers["x-content-type-options"] == "nosniff"
+    assert sent.headers["content-security-policy"] == "default-src 'none'"
+    assert f'<img class="face" src="{PICTURE}?v=' in tab.get("/studio/talk").text
+    other = studio.tab()
+    assert other.get(PICTURE).status_code == 401
+    other.enter(studio.served.new_token("stranger", scope="read", agent="somebody"))
+    assert other.get(PICTURE).status_code == 404
+    for wrong in (b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>", b"<html>", b""):
+        picture.write_bytes(wrong)
+        assert tab.get(PICTURE).status_code == 404
+        assert '<img class="face"' not in tab.get("/studio/talk").text
+    picture.unlink()
+    (tmp_path / "elsewhere.png").write_bytes(DOT)
+    picture.symlink_to(tmp_path / "elsewhere.png")
+    assert tab.get(PICTURE).status_code >= 400
+    assert tab.get("/studio/talk").status_code == 200
+
+
+def test_a_new_conversation_begins_with_the_first_words_of_the_library(tab: BrowserTab) -> None:
+    assert tab.get(f"{TALK}/fresh.json").json()["greeting"] == ""
+    block = {
+        "id": "my_greeting",
+        "name": "My greeting",
+        "text": f"Come in. {SCRIPT}",
+        "settings": {"target": "message", "position": "first_assistant", "order": 105},
+    }
+    made = tab.post("/mentis/v1/prompts/blocks", json=block)
+    assert made.status_code == 201, made.text
+    page = tab.get(f"{TALK}/fresh").text
+    assert "Come in. &lt;script&gt;" in page
+    assert tab.get(f"{TALK}/fresh.json").json()["greeting"] == f"Come in. {SCRIPT}"
+    tag = tab.get("/mentis/v1/prompts/blocks/my_greeting").headers["etag"]
+    gone = {"origin": tab.url, "if-match": tag}
+    assert tab.send("DELETE", "/mentis/v1/prompts/blocks/my_greeting", gone).status_code < 300
+
+
+def test_what_it_thought_by_itself_stands_beside_a_talk(
+    tab: BrowserTab, studio: StudioHome
+) -> None:
+    studio.provider.play(says(f"The river is high. {SCRIPT}"))
+    made = tab.post(f"{API}/beats", json={})
+    assert made.status_code < 300, made.text
+    found = tab.get(f"{TALK}/one.json").json()["moments"]
+    assert found == [f"The river is high. {SCRIPT}"]
+    assert "<script>alert" not in tab.get(f"{TALK}/one").text
+
+
+@contextmanager
+def talking(
+    home: Path, provider: Obliging, browser: Browser, **settings: str
+) -> Generator[StudioWindow]:
+    """Somebody at a fresh conversation, who may write."""
+    more = {"web__requests_per_minute": "100000", "web__burst": "10000", **settings}
+    with (
+        serving(home, provider, embedder=None, **more) as served,
+        window(browser, StudioHome(served, provider)) as visitor,
+    ):
+        visitor.go(f"{TALK}/door")
+        visitor.turn_on_writing()
+        yield visitor
+
+
+def say(page: Page, words: str) -> None:
+    page.get_by_label("Message to").fill(words)
+    page.keyboard.press("Enter")
+
+
+@needs_browser
+@pytest.mark.slow
+def test_tools_are_seen_at_work_and_approved_in_place(browser: Browser, tmp_path: Path) -> None:
+    provider = Obliging(
+        calls(("c1", "temperature", {"city": "Porto"})),
+        says("I asked."),
+        says("Then not."),
+        calls(("c2", "temperature", {"city": "Faro"})),
+        says("I asked again."),
+        says("It is 17 degrees in Faro."),
+    )
+    asking = {"acts__ask": '["temperature"]'}
+    with talking(make_home(tmp_path), provider, browser, **asking) as visitor:
+        page = visitor.page
+        say(page, "How warm is Porto?")
+        visitor.see("Waits for your yes")
+        visitor.click("No")
+        expect(page.get_by_text("Waits for your yes")).to_have_count(0, timeout=20_000)
+        say(page, "And Faro?")
+        visitor.see("Waits for your yes")
+        visitor.click("Yes, do it")
+        expect(page.get_by_text("Waits for your yes")).to_have_count(0, timeout=20_000)
+        expect(page.get_by_text("came back from").first).to_be_visible()
+        assert visitor.faults == []
+
+
+@needs_browser
+@pytest.mark.slow
+def test_a_conversation_is_named_edited_branched_and_given_files(
+    studio: StudioHome, visitor: StudioWindow
+) -> None:
+    page = visitor.page
+    studio.provider.play(says("Roses."), says("Tulips."), says("I read it."))
+    visitor.go(f"{TALK}/garden")
+    visitor.turn_on_writing()
+    page.get_by_label("Message to").fill("not yet")
+    page.reload()
+    expect(page.get_by_label("Message to")).to_have_value("not yet")
+    say(page, "What grows?")
+    visitor.see("Roses.")
+    expect(page.get_by_label("Message to")).to_have_value("")
+    visitor.click("Rename")
+    page.get_by_label("Name of this conversation").fill(f"Garden {SCRIPT}")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"Garden {SCRIPT}")
+    expect(page.get_by_role("link", name=f"Garden {SCRIPT}")).to_be_visible()
+    visitor.click("Edit")
+    page.get_by_label("Your message in other words").fill("What blooms?")
+    visitor.click("Say this instead")
+    visitor.see("Tulips.")
+    visitor.see("2 of 2")
+    page.get_by_label("Attach files").set_input_files(
+        {"name": "a.txt", "mimeType": "text/plain", "buffer": b"a"}
+    )
+    page.evaluate(BRING, ["drop", "b.txt"])
+    page.evaluate(BRING, ["paste", "c.txt"])
+    for name in ("a.txt", "b.txt", "c.txt"):
+        expect(page.get_by_role("button", name=f"Leave out {name}")).to_be_visible()
+    visitor.click("Leave out a.txt")
+    say(page, "Read these")
+    visitor.see("I read it.")
+    expect(page.locator("#room .files li")).to_have_count(2)
+    page.get_by_role("button", name="Branch").last.click()
+    page.wait_for_url("**/talk-*")
+    visitor.see("I read it.")
+    assert visitor.faults == []
+
+
+@needs_browser
+@pytest.mark.slow
+def test_what_others_say_and_what_it_thinks_appear_by_themselves(
+    studio: StudioHome, tab: BrowserTab, visitor: StudioWindow
+) -> None:
+    studio.provider.play(says("Hello there."), says("I forgot the salt."), says("Quiet today."))
+    visitor.go(f"{TALK}/kitchen")
+    page = visitor.page
+    with page.expect_response("**/mentis/v1/events"):
+        page.reload()
+    tab.post(f"{API}/sessions/kitchen/turns", json={"text": "Are you there?"})
+    visitor.see("Hello there.")
+    tab.post(f"{API}/sessions/kitchen/afterthought", json={})
+    visitor.see("thought, and did not say")
+    tab.post(f"{API}/beats", json={})
+    visitor.see("Quiet today.")
+    assert visitor.faults == []
+
+
+@needs_browser
+@pytest.mark.slow
+def test_a_server_that_stops_in_the_middle_is_waited_for_and_what_it_kept_is_shown(
+    browser: Browser, tmp_path: Path
+) -> None:
+    home, begun = make_home(tmp_path), {"choices": [{"delta": {"content": "Long ago "}}]}
+    stopping = {"web__drain_seconds": "0"}
+    with serving(home, Obliging([begun, "wait"]), embedder=None, **stopping) as served:
+        port = urlsplit(served.url).port or 0
+        token = served.new_token("desk", scope="chat")
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"{served.url}/studio/talk")
+        page.get_by_label("Or come with a token").fill(token)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/studio/talk")
+        page.goto(f"{served.url}{TALK}/door")
+        page.get_by_role("banner").get_by_role("switch").click()
+        say(page, "Tell me a story")
+        expect(page.get_by_text("Long ago")).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("The server stopped while")).to_be_visible(timeout=20_000)
+    with serving(home, Obliging(), embedder=None, port=port):
+        expect(page.get_by_text("What was said is kept")).to_be_visible(timeout=30_000)
+        page.get_by_role("link", name="Sign in again").click()
+        page.get_by_label("Or come with a token").fill(token)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/studio/talk")
+        page.goto(f"http://127.0.0.1:{port}{TALK}/door")
+        expect(page.get_by_text("Tell me a story").first).to_be_visible()
+        page.get_by_role("banner").get_by_role("switch").click()
+        page.get_by_role("button", name="Answer again").click()
+        expect(page.get_by_text("Good morning.")).to_be_visible(timeout=20_000)
+        context.close()
+
+
+@needs_browser
+@pytest.mark.slow
+def test_pages_of_a_talk_fit_are_readable_and_quiet(
+    studio: StudioHome, tab: BrowserTab, visitor: StudioWindow, picture: Path
+) -> None:
+    picture.write_bytes(DOT)
+    tab.post(f"{API}/sessions/shown/turns", json={"text": "word " * 200})
+    visitor.turn_on_writing()
+    for path in ("/studio/talk", f"{TALK}/shown", f"{TALK}/never"):
+        visitor.check_page(path)
