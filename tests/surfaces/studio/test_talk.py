@@ -116,6 +116,12 @@ def talking(
         yield visitor
 
 
+def sign_in(page: Page, token: str) -> None:
+    page.get_by_label("Or come with a token").fill(token)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("navigation", name="Screens")).to_be_visible(timeout=20_000)
+
+
 def say(page: Page, words: str) -> None:
     page.get_by_label("Message to").fill(words)
     page.keyboard.press("Enter")
@@ -221,9 +227,7 @@ def test_a_server_that_stops_in_the_middle_is_waited_for_and_what_it_kept_is_sho
         context = browser.new_context()
         page = context.new_page()
         page.goto(f"{served.url}/studio/talk")
-        page.get_by_label("Or come with a token").fill(token)
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/studio/talk")
+        sign_in(page, token)
         page.goto(f"{served.url}{TALK}/door")
         page.get_by_role("banner").get_by_role("switch").click()
         say(page, "Tell me a story")
@@ -232,9 +236,7 @@ def test_a_server_that_stops_in_the_middle_is_waited_for_and_what_it_kept_is_sho
     with serving(home, Obliging(), embedder=None, port=port):
         expect(page.get_by_text("What was said is kept")).to_be_visible(timeout=30_000)
         page.get_by_role("link", name="Sign in again").click()
-        page.get_by_label("Or come with a token").fill(token)
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/studio/talk")
+        sign_in(page, token)
         page.goto(f"http://127.0.0.1:{port}{TALK}/door")
         expect(page.get_by_text("Tell me a story").first).to_be_visible()
         page.get_by_role("banner").get_by_role("switch").click()
