@@ -115,12 +115,13 @@ def make_home(folder: Path, settings: str = "") -> Path:
 def serving(
     home: Path,
     provider: Rounds,
+    handlers: tuple[ActHandler, ...] = (temperature,),
+    /,
     *,
     embedder: Embedder | None = None,
-    handlers: tuple[ActHandler, ...] = (temperature,),
-    port: int = 0,
     **settings: str,
 ) -> Generator[Served]:
+    port = int(settings.pop("port", "0"))  # another time on the same, for whoever waits there
     chosen = {f"MENTIS_{name.upper()}": value for name, value in settings.items()}
     parts = Parts(
         provider=provider,

@@ -87,7 +87,7 @@ def studio_home(
     provider = Obliging()
     more = {"web__requests_per_minute": "100000", "web__burst": "10000"}
     more |= settings
-    with serving(home, provider, embedder=None, handlers=handlers, **more) as served:
+    with serving(home, provider, handlers, embedder=None, **more) as served:
         yield StudioHome(served, provider)
 
 

@@ -233,7 +233,7 @@ def test_a_server_that_stops_in_the_middle_is_waited_for_and_what_it_kept_is_sho
         say(page, "Tell me a story")
         expect(page.get_by_text("Long ago")).to_be_visible(timeout=20_000)
     expect(page.get_by_text("The server stopped while")).to_be_visible(timeout=20_000)
-    with serving(home, Obliging(), embedder=None, port=port):
+    with serving(home, Obliging(), embedder=None, port=str(port)):
         expect(page.get_by_text("What was said is kept")).to_be_visible(timeout=30_000)
         page.get_by_role("link", name="Sign in again").click()
         sign_in(page, token)
