@@ -129,8 +129,9 @@ def show(  # noqa: PLR0913  # one parameter an option
     with open_prompts(route) as prompts:
         if resolved:
             values = dict(_pair(item) for item in given)
-            choice = {"persona": persona, "variant": variant}
-            made = prompts.resolve(block_id, **choice, mode=mode, runtime_vars=values)
+            made = prompts.resolve(
+                block_id, persona=persona, variant=variant, mode=mode, runtime_vars=values
+            )
             show_part(made, as_json=as_json)
             return
         block = prompts.block(block_id)

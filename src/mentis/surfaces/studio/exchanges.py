@@ -92,15 +92,22 @@ def _earlier_versions(read: ReadTurns, shown: TalkExchange) -> list[TalkExchange
     found: list[TalkExchange] = []
     first = shown.turns[0][1]
     while first.replaces is not None and first.state not in CAME_TO_NOTHING:
-        start = first.replaces
-        after = [one for one in read(_BLOCK, start + _BLOCK) if one[0] >= start]
-        turns = [one for one in after if _is_shown(one[1])]
-        if not turns:
+        earlier = exchange_at(read, first.replaces)
+        if earlier is None:
             break
-        end = next((n for n, one in enumerate(turns) if n and _begins(one[1])), len(turns))
-        found.append(TalkExchange(start, turns[:end]))
-        first = turns[0][1]
+        found.append(earlier)
+        first = earlier.turns[0][1]
     return found[::-1]
+
+
+def exchange_at(read: ReadTurns, number: int) -> TalkExchange | None:
+    """The one that begins with this turn, as far as a page shows it."""
+    after = [one for one in read(_BLOCK, number + _BLOCK) if one[0] >= number]
+    turns = [one for one in after if _is_shown(one[1])]
+    if not turns:
+        return None
+    end = next((n for n, one in enumerate(turns) if n and _begins(one[1])), len(turns))
+    return TalkExchange(number, turns[:end])
 
 
 def _is_shown(turn: Turn) -> bool:

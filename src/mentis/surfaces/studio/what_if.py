@@ -24,7 +24,7 @@ from mentis.values.trust import Trust
 from mentis.web.application import Door
 from mentis.web.problems import with_status
 
-from .exchanges import exchange_data, exchanges_of
+from .exchanges import exchange_at, exchange_data
 from .pages import PageCall, PageData, Pages
 
 HOME = "/studio/what-if"
@@ -197,11 +197,13 @@ def _turn(call: PageCall, opened: Agent, persona: str, entry: int) -> PageData:
     empty: PageData = {"entry": entry, "session": session or "", "said": "", "answer": ""}
     if not isinstance(session, str) or not isinstance(number, int):
         return empty
-    for one in exchanges_of(opened.history(session=session)):
-        if one.number == number:
-            told = exchange_data(one, [one])
-            return {**empty, "said": _words(told["said"]), "answer": _answer(told["steps"])}
-    return empty
+    found = exchange_at(
+        lambda count, before: opened.last_turns(count, before=before, session=session), number
+    )
+    if found is None:
+        return empty
+    told = exchange_data(found, [found])
+    return {**empty, "said": _words(told["said"]), "answer": _answer(told["steps"])}
 
 
 def _words(said: object) -> str:
