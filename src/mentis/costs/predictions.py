@@ -1,4 +1,4 @@
-"""What was expected of caches beside what providers reported, over many calls."""
+"""Predictions: what was expected of caches beside what providers reported, over many calls."""
 
 from __future__ import annotations
 

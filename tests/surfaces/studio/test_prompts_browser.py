@@ -297,7 +297,7 @@ def test_a_block_is_shown_as_it_would_be_told_while_it_is_written(
 ) -> None:
     new_block(prompts, "shown", "Hello.")
     owner.go("/studio/prompts/shown")
-    owner.page.get_by_label("Persona").select_option(PERSONA)
+    owner.page.get_by_label("Persona", exact=True).select_option(PERSONA)
     write(owner, "Text of default", "I am {{char_name}}.")
     told = owner.page.get_by_label("As it is told")
     expect(told.locator("pre.told")).to_have_text("I am Ada.")

@@ -1,4 +1,4 @@
-"""What if: another text of a block, what it would do for each persona and route, and a trial of it
+"""Another text of a block: what it would do for each persona and route, and a trial of it
 on one turn. The page itself changes nothing: it asks the API, as programs do.
 """
 

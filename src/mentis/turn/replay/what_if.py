@@ -1,4 +1,4 @@
-"""What if a block said something else: the prompt, its tokens, its price, and what a cache keeps.
+"""A block that says something else: the prompt, its tokens, its price, and what a cache keeps.
 
 Nobody is asked, and nothing is written.
 """
@@ -16,7 +16,9 @@ from mentis.compose.compose import Composition
 from mentis.engines.counters import counter_for
 from mentis.errors import LedgerError, ReplayError, UsageError
 from mentis.facts.abilities import abilities
+from mentis.home.identity import Identity
 from mentis.library.forking import try_wording
+from mentis.record.agent_record import AgentRecord
 from mentis.record.inputs import ConversationHistory, PromptInputs, compose_inputs
 from mentis.turn.agent_parts import AgentParts
 from mentis.turn.snapshot import TurnSnapshot
@@ -103,10 +105,10 @@ def try_edit(
     again where none is given. On the route `whole` the prompt itself is told, too. It blocks.
     """
     present = parts.look()
-    turn = turn or _newest_turn(parts, load)
+    turn = turn or _newest_turn(parts.record, load)
     who = parts.who
     inputs = replace(
-        _greeting(parts, present) if turn is None else turn.inputs,
+        _greeting(parts.who, parts.models, present) if turn is None else turn.inputs,
         library=present.library,
         persona=who.persona,
         profile=who.profile,
@@ -131,19 +133,19 @@ def try_edit(
 
 
 def _newest_turn(
-    parts: AgentParts, load: Callable[[int, int], RecordedTurn]
+    record: AgentRecord, load: Callable[[int, int], RecordedTurn]
 ) -> RecordedTurn | None:
-    for entry in reversed(parts.record.latest(_LOOKED_BACK, kind="turn")):
+    for entry in reversed(record.latest(_LOOKED_BACK, kind="turn")):
         with suppress(LedgerError, ReplayError, UsageError):
             return load(entry.index, 1)
     return None
 
 
-def _greeting(parts: AgentParts, present: TurnSnapshot) -> PromptInputs:
+def _greeting(who: Identity, models: Models, present: TurnSnapshot) -> PromptInputs:
     """A first word, where nothing was said yet."""
     return inputs_now(
-        parts.who,
-        parts.models,
+        who,
+        models,
         present,
         RecalledContext(Stimulus("Hello!")),
         history=ConversationHistory("main"),
