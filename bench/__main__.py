@@ -41,6 +41,7 @@ MODULES = (
     "turn",
     "sessions",
     "serve",
+    "studio",
     "memory",
     "screening",
     "selection",
