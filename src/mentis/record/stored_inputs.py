@@ -89,6 +89,7 @@ class TurnInputStore:
         self._secret = secret
         self._there: set[str] = set()
         self._last: dict[str, tuple[object, str, JsonObject]] = {}
+        self._read: tuple[JsonObject, Library] | None = None  # a library as it was written
 
     def write(
         self,
@@ -180,7 +181,14 @@ class TurnInputStore:
         return read_as(cls, self._value(PART, key), key)
 
     def library(self, revision: str) -> Library | None:
-        return read_library(self._value(PART, revision), revision)
+        """The one that was read last is not put together again: turns after another share it."""
+        written, last = self._value(PART, revision), self._read
+        if last is not None and last[0] == written and last[1].revision == revision:
+            return last[1]
+        found = read_library(written, revision)
+        if written is not None and found is not None:
+            self._read = written, found
+        return found
 
     def news(self, key: str) -> Span | None:
         told = read_as(NewsItem, self._value(TOLD, key), key.rpartition("/")[2])

@@ -35,6 +35,7 @@ _WIRES = {
 }
 OVER_HTTP = ("openai-chat", "openai-responses", "anthropic", "gemini")
 _FIRST, _LISTED = 8, 50  # turns of each agent, and of one
+_LEFT_OUT = 100  # pieces at a time that are told as left out
 
 
 async def list_page(call: PageCall) -> PageData:
@@ -83,12 +84,19 @@ async def blame_page(call: PageCall) -> PageData:
     found = await find_turn(call)
     whole = call.number("section")
     data = blame_data(found, most=_TEXT, whole=whole)
+    omitted, start = found.explanation.omitted, call.number("left", 0) or 0
+    shown = omitted[start : start + _LEFT_OUT]
+    end = start + len(shown)
     foreign = "agent" in call.request.path_params
     agent = None if foreign else await agent_of(call)
     await to_thread.run_sync(_annotate, agent, found, data["sections"])
     return {
         **data,
         **turn_links(call),
+        "omitted": [to_object(one) for one in shown],
+        "omitted_count": len(omitted),
+        "omitted_from": start,
+        "omitted_next": end if end < len(omitted) else None,
         "whole": whole,
         "fade": _cache_end(found),
         "map": _map(found),

@@ -111,11 +111,12 @@ class PromptDesk:
         if route not in (*routes, "default"):
             hint = f"there are: {', '.join(routes)}"
             raise RequestRefused(f"there is no route {route[:80]!r}", hint=hint, status=404)
-        with self._opened(route) as prompts:
+        with self.opened(route) as prompts:
             return look(PromptLook(call, prompts, personas, routes))
 
     @contextmanager
-    def _opened(self, route: str) -> Generator[Prompts]:
+    def opened(self, route: str) -> Generator[Prompts]:
+        """They block."""
         path, parts = self.served.pool.path, self.served.parts
         with Prompts.open(path, route=route, parts=parts, shelf=self._shelf) as prompts:
             self._shelf = prompts.shelf

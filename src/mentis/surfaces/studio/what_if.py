@@ -26,6 +26,7 @@ from mentis.web.problems import with_status
 
 from .exchanges import exchange_at, exchange_data
 from .pages import PageCall, PageData, Pages
+from .prompt_desk import PromptDesk
 
 HOME = "/studio/what-if"
 _LISTED = 50  # blocks on a page
@@ -35,10 +36,10 @@ _TALK = ("turn", "chat", "resume")  # kinds of turns that can be tried again
 
 
 def what_if_doors(pages: Pages) -> list[Door]:
-    return pages.doors(HOME, "what_if.html", what_if_page)
+    return pages.doors(HOME, "what_if.html", partial(what_if_page, PromptDesk(pages.served)))
 
 
-async def what_if_page(call: PageCall) -> PageData:
+async def what_if_page(desk: PromptDesk, call: PageCall) -> PageData:
     """The block to try, or a list to choose it from."""
     known = await call.served.pool.personas(call.token)
     given = call.request.query_params
@@ -49,8 +50,8 @@ async def what_if_page(call: PageCall) -> PageData:
     entry, name = call.number("entry"), given.get("block", "")
     if not name:
         opened = await call.served.pool.agent(persona) if persona and entry is not None else None
-        return await to_thread.run_sync(_choices, call, opened, persona)
-    data = await to_thread.run_sync(_block_page, call, name, known, persona)
+        return await to_thread.run_sync(_choices, desk, call, opened, persona)
+    data = await to_thread.run_sync(partial(_block_page, desk, call, known=known, persona=persona), name)
     if not persona:
         return {**data, "turns": [], "turn": None, "entry": None}
     opened = await call.served.pool.agent(persona)
@@ -60,10 +61,10 @@ async def what_if_page(call: PageCall) -> PageData:
 # Choosing
 
 
-def _choices(call: PageCall, opened: Agent | None, persona: str) -> PageData:
+def _choices(desk: PromptDesk, call: PageCall, opened: Agent | None, persona: str) -> PageData:
     given, start = call.request.query_params, call.number("from", 0) or 0
     wanted, entry = given.get("q", "")[:200].strip().casefold(), call.number("entry")
-    with Prompts.open(call.served.pool.path, parts=call.served.parts) as prompts:
+    with desk.opened("default") as prompts:
         blocks = prompts.loaded_library.library.blocks
     told = list[str]() if opened is None else _told_blocks(opened, entry, blocks)
     found = [one for one in blocks if wanted in f"{one.id} {one.name}".casefold()]
@@ -111,9 +112,11 @@ def _told_blocks(opened: Agent, entry: int | None, blocks: Sequence[Block]) -> l
 # Trying
 
 
-def _block_page(call: PageCall, name: str, known: Sequence[str], persona: str) -> PageData:
+def _block_page(
+    desk: PromptDesk, call: PageCall, name: str, *, known: Sequence[str], persona: str
+) -> PageData:
     given, start = call.request.query_params, call.number("from", 0) or 0
-    with Prompts.open(call.served.pool.path, parts=call.served.parts) as prompts:
+    with desk.opened("default") as prompts:
         try:
             block = prompts.block(name)
         except LibraryError as error:
