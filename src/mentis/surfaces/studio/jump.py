@@ -8,6 +8,7 @@ from anyio import to_thread
 
 from mentis.app.agent import Agent
 from mentis.library.search import search
+from mentis.web.agents import own_name
 
 from .pages import PageCall, PageData
 from .screens import SCREENS
@@ -60,8 +61,9 @@ def _places(call: PageCall, agents: dict[str, Agent], asked: str) -> list[PageDa
 def _talks(call: PageCall, persona: str, agent: Agent, wanted: str) -> Iterator[PageData]:
     """The newest first: by their names, and by title or first words where these are looked at."""
     names = own_names(call, agent)
-    labels = {str(row["name"]): str(row["label"]) for row in session_rows(agent, names[:_LOOKED])}
-    for name in names:
+    rows = session_rows(call, agent, names[:_LOOKED])
+    labels = {str(row["name"]): str(row["label"]) for row in rows}
+    for name in (own_name(call.token, one) for one in names):
         label = labels.get(name, name)
         if wanted in name.casefold() or wanted in label.casefold():
             yield _place("conversation", label, f"/studio/talk/{persona}/{name}", persona)

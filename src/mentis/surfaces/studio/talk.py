@@ -15,13 +15,12 @@ from mentis.codec.forms import parse, to_object
 from mentis.costs.cost_data import cost_data, loss_data
 from mentis.errors import AccessDenied, MentisError, RequestRefused, UsageError
 from mentis.prompts.personas import Personas
-from mentis.stores.files.home import is_id
 from mentis.tools.acts import open_acts
 from mentis.values.blame import TurnBlame
 from mentis.values.json import json_object
 from mentis.values.session import BEATS, SessionOutline
 from mentis.values.turn import Turn
-from mentis.web.agents import own_name
+from mentis.web.agents import own_name, session_of
 from mentis.web.application import Door
 from mentis.web.problems import with_status
 
@@ -50,7 +49,7 @@ async def list_page(call: PageCall) -> PageData:
             agent = await call.served.pool.agent(str(row["id"]))
             names = await to_thread.run_sync(own_names, call, agent)
             cut = names[start : start + _LISTED]
-            found = await to_thread.run_sync(session_rows, agent, cut)
+            found = await to_thread.run_sync(session_rows, call, agent, cut)
             more = start + _LISTED if len(names) > start + _LISTED else None
             listed.append({**row, "sessions": found, "count": len(names), "next": more})
         elif chosen in ("", row["id"]):
@@ -97,7 +96,7 @@ async def _branch(call: PageCall) -> Response:
         raise RequestRefused("number is missing", hint="send the number of a turn", status=422)
     agent, fresh = await call.served.pool.agent(persona), _fresh_name()
     try:
-        await agent.branch(number, session=session, to=fresh)
+        await agent.branch(number, session=session, to=session_of(call.token, fresh))
     except UsageError as error:
         raise with_status(error, 422) from error
     return JSONResponse({"path": f"/studio/talk/{persona}/{fresh}"}, 201, headers=dict(HEADERS))
@@ -119,14 +118,14 @@ def _talk_data(call: PageCall, agent: Agent, persona: PageData, session: str) ->
     last = [number for number in entries if chosen in (None, number)]
     return {
         "persona": persona,
-        "session": session,
+        "session": own_name(call.token, session),
         "title": label_of(outline),
         "begun": bool(outline.turns),
         "exchanges": exchanges,
         "older": older,
         "greeting": _greeting(agent) if older is None else "",
         "older_entry": min(entries.values(), default=None),
-        "sessions": session_rows(agent, own_names(call, agent)[:_BESIDE]),
+        "sessions": session_rows(call, agent, own_names(call, agent)[:_BESIDE]),
         "fresh": _fresh_name(),
         "waiting": _waiting(call, session),
         "moments": _moments(agent),
@@ -246,14 +245,16 @@ def own_names(call: PageCall, agent: Agent) -> list[str]:
     return [name for name in names if name != BEATS and own_name(call.token, name)]
 
 
-def session_rows(agent: Agent, names: Sequence[str]) -> list[PageData]:
-    return [_session_row(agent.session_outline(name)) for name in names]
+def session_rows(call: PageCall, agent: Agent, names: Sequence[str]) -> list[PageData]:
+    return [_session_row(call, agent.session_outline(name)) for name in names]
 
 
-def _session_row(one: SessionOutline) -> PageData:
+def _session_row(call: PageCall, one: SessionOutline) -> PageData:
+    """By the name that whoever asks has for it, as the API knows it from them."""
+    name = own_name(call.token, one.name)
     return {
-        "name": one.name,
-        "label": label_of(one) or one.name,
+        "name": name,
+        "label": label_of(one) or name,
         "title": one.title,
         "messages": one.turns,
         "unanswered": one.unanswered,
@@ -262,11 +263,12 @@ def _session_row(one: SessionOutline) -> PageData:
 
 def _session(call: PageCall) -> str:
     name = call.path("session")
-    if not is_id(name) or name == BEATS or not own_name(call.token, name):
+    try:
+        return session_of(call.token, name)
+    except MentisError as error:
         raise RequestRefused(
             f"there is no conversation {name[:80]!r}", hint="see the list", status=404
-        )
-    return name
+        ) from error
 
 
 def _no_persona(name: str, known: Sequence[str]) -> RequestRefused:
