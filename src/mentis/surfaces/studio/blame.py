@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from difflib import ndiff
 from functools import partial
-from typing import cast
+from typing import TypeVar, cast
 from urllib.parse import urlencode
 
 from anyio import to_thread
@@ -15,14 +16,16 @@ from mentis.app.home_turns import recent_turns
 from mentis.codec.forms import to_object
 from mentis.costs.blame_data import blame_data
 from mentis.costs.cost_data import turn_cost_data
-from mentis.errors import AccessDenied, RequestRefused
+from mentis.errors import AccessDenied, PersonaError, RequestRefused, UsageError
 from mentis.values.blame import TurnBlame
 from mentis.values.block import Block
 from mentis.values.cognition import Revision
 from mentis.values.cost import PromptPiece, TurnCost
+from mentis.web.problems import with_status
 
 from .pages import PageCall, PageData
 
+T = TypeVar("T")
 RECORDED = "recorded/"  # before the name of a program whose calls were recorded
 _TEXT = 120_000  # characters of a request that come with its page; more when asked for
 _REVISIONS, _MOST_DIFF = 20, 20_000  # of a block: saved states that are listed, characters compared
@@ -149,7 +152,7 @@ def _wires(found: TurnBlame) -> list[PageData]:
 async def block_page(call: PageCall) -> PageData:
     """What became of a block since it was told in a turn."""
     agent = await agent_of(call)
-    return {**await to_thread.run_sync(_block_data, call, agent), **turn_links(call)}
+    return {**await _found(partial(_block_data, call, agent)), **turn_links(call)}
 
 
 def _block_data(call: PageCall, agent: Agent) -> PageData:
@@ -232,13 +235,21 @@ async def find_turn(call: PageCall) -> TurnBlame:
             raise AccessDenied("this token is for one persona", hint="ask the owner", status=403)
         home, parts = call.served.pool.path, call.served.parts
         look = partial(blame_recorded, home, f"{RECORDED}{agent}", entry, parts=parts)
-        return await to_thread.run_sync(look)
+        return await _found(look)
     opened, wire = await agent_of(call), call.request.query_params.get("wire", "")
     if wire and wire not in _WIRES:
         raise RequestRefused(
             f"there is no format {wire[:80]!r}", hint=f"there are: {', '.join(_WIRES)}", status=404
         )
-    return await to_thread.run_sync(partial(opened.blame, entry, step=step, wire=wire))
+    return await _found(partial(opened.blame, entry, step=step, wire=wire))
+
+
+async def _found(look: Callable[[], T]) -> T:
+    """What is looked up in a record; 404 for an entry that is not there, or is no turn."""
+    try:
+        return await to_thread.run_sync(look)
+    except (PersonaError, UsageError) as error:
+        raise with_status(error, 404) from error
 
 
 async def agent_of(call: PageCall) -> Agent:

@@ -118,7 +118,9 @@ class Pages:
             text = "".join(page.blocks[part](context))
         else:
             text = page.render(told)
-        return Response(text, status, headers=dict(HEADERS), media_type=_HTML)
+        # What is kept may hold half a surrogate pair, which no page can: a mark stands for it.
+        body = text.encode("utf-8", "replace")
+        return Response(body, status, headers=dict(HEADERS), media_type=_HTML)
 
     def render(self, template: str, data: Mapping[str, object]) -> str:
         """A text of its own, for a file."""
