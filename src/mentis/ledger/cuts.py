@@ -105,10 +105,17 @@ def _reach(cuts: list[_Cut]) -> int:
 
 
 def _read(told: JsonObject) -> _Cut | None:
-    first, last, root = told.get("first"), told.get("last"), told.get("root")
-    if type(first) is not int or type(last) is not int or not isinstance(root, str):
+    first, last, root = _whole(told.get("first")), _whole(told.get("last")), told.get("root")
+    if first is None or last is None or not isinstance(root, str):
         return None
     return _Cut(first, last + 1, root) if 0 <= first <= last else None
+
+
+def _whole(number: object) -> int | None:
+    """A whole number, however it is written: what is hashed and signed says 0 for -0.0."""
+    if type(number) is float and number.is_integer():
+        return int(number)
+    return number if type(number) is int else None
 
 
 def _listed(told: JsonObject) -> list[JsonObject]:

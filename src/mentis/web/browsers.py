@@ -22,6 +22,9 @@ from .tokens import OWNER, AccessToken, TokenPerson, Tokens
 
 # Where a cookie counts: pages of the studio, and the API that they call.
 COOKIE_PATHS = ("/studio/", "/mentis/v1/")
+# Files of the program, the same for everybody. A page loads several, so none counts as a request
+# of whoever reads it: a page without its script would be worse than one that comes later.
+FILE_PATHS = ("/studio/static/",)
 _READING = ("GET", "HEAD")
 _MOST = 1000  # links and cookies at a time; the oldest go first
 

@@ -23,7 +23,7 @@ from mentis.errors import AccessDenied, MentisError, RequestRefused
 from mentis.settings.web import WebSettings
 from mentis.values.value import Value
 
-from .browsers import COOKIE_PATHS, check_same_origin, read_cookie
+from .browsers import COOKIE_PATHS, FILE_PATHS, check_same_origin, read_cookie
 from .metrics import Metrics
 from .problems import ProblemForm, problem_json, problem_of
 from .rates import RequestRate
@@ -201,8 +201,8 @@ class WebGuard:
 
     def _browser(self, scope: ScopeDict, headers: Mapping[str, str]) -> AccessToken | None:
         """Whose browser it is, where a cookie counts; one that is not known is nobody's."""
-        find = self._parts.find_browser
-        if find is None or not scope["path"].startswith(COOKIE_PATHS):
+        find, path = self._parts.find_browser, scope["path"]
+        if find is None or not path.startswith(COOKIE_PATHS) or path.startswith(FILE_PATHS):
             return None
         cookie = read_cookie(headers)
         token = find(cookie) if cookie else None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from tests.surfaces.studio.studio_home import PERSONA, StudioHome
+from tests.surfaces.studio.studio_home import PERSONA, StudioHome, studio_home
 
 TURNS = f"/mentis/v1/personas/{PERSONA}/sessions/door/turns"
 
@@ -103,3 +105,22 @@ def test_nobody_is_sent_to_another_site(studio: StudioHome) -> None:
     for back in ("https://example.org/", "//example.org", "/studio/..//example.org", "/v1/models"):
         sent = tab.post("/studio/writing", writing="off", back=back)
         assert sent.headers["location"] == "/studio/"
+
+
+def test_who_turns_on_writing_comes_back_to_what_they_looked_at(studio: StudioHome) -> None:
+    tab = studio.owner()
+    asked = f"/studio/mind/{PERSONA}/memories?state=quarantine"
+    assert tab.get(asked).text.count(f'name="back" value="{asked}"') == 2
+    assert tab.post("/studio/writing", writing="on", back=asked).headers["location"] == asked
+    part = tab.get(f"/studio/done/{PERSONA}?only=different&part=done").text
+    assert "part=done" not in part
+
+
+def test_files_of_a_page_are_no_requests_of_whoever_reads_it(tmp_path: Path) -> None:
+    slow = {"web__requests_per_minute": "1", "web__burst": "3"}
+    with studio_home(tmp_path, **slow) as home:
+        tab = home.owner()
+        for _ in range(9):
+            assert tab.get("/studio/static/studio.js").status_code == 200
+        statuses = [tab.get("/studio/talk").status_code for _ in range(4)]
+    assert (statuses[0], statuses[-1]) == (200, 429)

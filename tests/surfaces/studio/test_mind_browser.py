@@ -47,7 +47,7 @@ def test_a_person_looks_after_a_mind(
     page.get_by_text("Release it").click()
     page.get_by_label("Why? It is recorded.").fill("It is a quotation")
     visitor.click("Release")
-    visitor.see("Nothing here fits.")
+    visitor.see("Nothing is in quarantine.")
     visitor.go(f"{MIND}/memories?q=boats")
     visitor.click("Bob sells boats.", role="link")
     page.get_by_label("Why do you vouch for it?").fill("He told me")

@@ -106,6 +106,7 @@ class Pages:
             **data,
             "page": {
                 "path": request.url.path,
+                "back": _address(request),
                 "signed_in": request.state.token is not None,
                 "writing": request.state.token is not None and request.state.token.allows("chat"),
                 "may_write": bool(cookie) and self.served.browsers.may_write(cookie),
@@ -138,6 +139,12 @@ class Pages:
             again = str(request.url.path) if foreign and request.method == "GET" else ""
             return self.html(request, "enter.html", {"problem": "", "again": again}, status=401)
         return self.html(request, "problem.html", {"problem": found}, status=found.status)
+
+
+def _address(request: Request) -> str:
+    """The whole page, with what was asked of it, where only a part is made now."""
+    asked = request.url.remove_query_params("part").query
+    return f"{request.url.path}?{asked}" if asked else request.url.path
 
 
 def reader_of(request: Request) -> AccessToken:

@@ -51,7 +51,9 @@ async def what_if_page(desk: PromptDesk, call: PageCall) -> PageData:
     if not name:
         opened = await call.served.pool.agent(persona) if persona and entry is not None else None
         return await to_thread.run_sync(_choices, desk, call, opened, persona)
-    data = await to_thread.run_sync(partial(_block_page, desk, call, known=known, persona=persona), name)
+    data = await to_thread.run_sync(
+        partial(_block_page, desk, call, known=known, persona=persona), name
+    )
     if not persona:
         return {**data, "turns": [], "turn": None, "entry": None}
     opened = await call.served.pool.agent(persona)
