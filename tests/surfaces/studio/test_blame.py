@@ -129,17 +129,20 @@ def test_a_page_is_kept_as_one_file_that_needs_nothing_else(tab: BrowserTab, tur
 
 
 def test_words_are_found_in_the_requests_of_all_and_lead_to_their_place(
-    tab: BrowserTab, turn: str
+    tab: BrowserTab,
 ) -> None:
-    found = tab.get("/studio/search.json?q=HERON").json()["agents"]
+    tab.post(f"{API}/birds/turns", json={"text": f"The bittern {SCRIPT} booms"})
+    birds = tab.get(f"/studio/talk/{PERSONA}/birds.json").json()
+    turn = f"/studio/blame/{PERSONA}/{birds['exchanges'][0]['entry']}"
+    found = tab.get("/studio/search.json?q=BITTERN").json()["agents"]
     ada, codex = found
     assert (ada["name"], codex["name"], codex["hits"]) == (PERSONA, "codex", [])
     first = ada["hits"][-1]
     assert f"/studio/blame/{PERSONA}/{first['entry']}" == turn
     place = first["places"][0]
     sections = tab.get(f"{turn}.json").json()["sections"]
-    assert "heron" in "".join(run["text"] for run in sections[place["section"]]["runs"])
-    page = tab.get("/studio/search?q=heron").text
+    assert "bittern" in "".join(run["text"] for run in sections[place["section"]]["runs"])
+    page = tab.get("/studio/search?q=bittern").text
     assert f"{turn}#s{place['section']}" in page
     assert "<script>alert" not in page
     (only,) = tab.get("/studio/search.json?q=search&in=recorded/codex").json()["agents"]

@@ -133,6 +133,19 @@ def test_a_value_is_led_back_from_an_argument_to_the_result_it_stands_in(
     assert tab.get(f"{DONE}/none").status_code == 404
 
 
+def test_no_more_acts_that_wait_come_with_a_page_than_it_names(
+    studio: StudioHome, tab: BrowserTab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait_for_yes(studio, tab, "early")
+    wait_for_yes(studio, tab, "late")
+    whole = group(tab)
+    assert whole["later"] == 0
+    monkeypatch.setattr("mentis.surfaces.studio.done._WAITING", 1)
+    found = group(tab)
+    assert len(found["waiting"]) == 1
+    assert found["later"] == len(whole["waiting"]) - 1
+
+
 def test_an_act_keeps_its_arguments_however_far_behind_it_was_asked_for(
     studio: StudioHome, tab: BrowserTab
 ) -> None:

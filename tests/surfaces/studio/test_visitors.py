@@ -1,4 +1,4 @@
-"""Whoever else comes to the studio: people whom the owner trusts, and texts that are no whole ones."""
+"""Whoever else comes to the studio: people whom the owner trusts, and texts that are torn."""
 
 from __future__ import annotations
 

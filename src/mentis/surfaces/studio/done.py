@@ -90,7 +90,7 @@ def _group(call: PageCall, name: str, whole: bool) -> PageData:
                 **to_object(one),
                 "origins": _origins(find_act(record.store, record.agent, one.call.key)),
             }
-            for one in pending
+            for one in pending[:_WAITING]
         ]
     different = call.request.query_params.get("only") == "different"
     rows = [one for one in found.rows if not different or _differs(one)]
