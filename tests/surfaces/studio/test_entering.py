@@ -117,8 +117,7 @@ def test_who_turns_on_writing_comes_back_to_what_they_looked_at(studio: StudioHo
 
 
 def test_files_of_a_page_are_no_requests_of_whoever_reads_it(tmp_path: Path) -> None:
-    slow = {"web__requests_per_minute": "1", "web__burst": "3"}
-    with studio_home(tmp_path, **slow) as home:
+    with studio_home(tmp_path, web__requests_per_minute="1", web__burst="3") as home:
         tab = home.owner()
         for _ in range(9):
             assert tab.get("/studio/static/studio.js").status_code == 200
