@@ -89,7 +89,8 @@ class TurnInputStore:
         self._secret = secret
         self._there: set[str] = set()
         self._last: dict[str, tuple[object, str, JsonObject]] = {}
-        self._read: tuple[JsonObject, Library] | None = None  # a library as it was written
+        self._library_read: tuple[JsonObject, Library] | None = None  # as it was written, and it
+        self._parts_read: dict[type[Value], tuple[JsonObject, Value]] = {}
 
     def write(
         self,
@@ -178,16 +179,25 @@ class TurnInputStore:
             return row, None
 
     def part(self, cls: type[V], key: str) -> V | None:
-        return read_as(cls, self._value(PART, key), key)
+        """The one of its kind that was read last is the same object, as long as it stands as it
+        did: composing knows by that what it need not do again.
+        """
+        written, last = self._value(PART, key), self._parts_read.get(cls)
+        if last is not None and last[0] == written:
+            return cast("V", last[1])
+        found = read_as(cls, written, key)
+        if written is not None and found is not None:
+            self._parts_read[cls] = written, found
+        return found
 
     def library(self, revision: str) -> Library | None:
-        """The one that was read last is not put together again: turns after another share it."""
-        written, last = self._value(PART, revision), self._read
+        """As `part` does it."""
+        written, last = self._value(PART, revision), self._library_read
         if last is not None and last[0] == written and last[1].revision == revision:
             return last[1]
         found = read_library(written, revision)
         if written is not None and found is not None:
-            self._read = written, found
+            self._library_read = written, found
         return found
 
     def news(self, key: str) -> Span | None:

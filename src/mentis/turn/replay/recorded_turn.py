@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, islice
 from typing import TypeVar, cast
@@ -31,6 +31,7 @@ from mentis.record.late_outcomes import with_late_outcomes
 from mentis.record.other_sessions import woven_turns
 from mentis.record.segments import SegmentFolder
 from mentis.record.stored_inputs import TurnInputStore
+from mentis.record.stored_talk import StoredTalk
 from mentis.record.stored_turns import turn_digest
 from mentis.tools.own_memories import OwnMemories
 from mentis.values.entry import Entry
@@ -223,6 +224,7 @@ class _Reading:
     notes: OwnMemories
     entry: Entry
     row: TurnInputs
+    talks: dict[str, StoredTalk] = field(default_factory=dict[str, StoredTalk])
 
     def turn(self, digests: Mapping[str, str], prints: Prints | None) -> RecordedTurn:
         row, kept = self.row, self.inputs
@@ -314,8 +316,8 @@ class _Reading:
             raise _gone(self.entry, f"{what} of then is not kept any more")
         return found
 
-    def _talk(self, session: str) -> tuple[Turn, ...]:
-        return self.record.turns(session)
+    def _talk(self, session: str) -> StoredTalk:
+        return self.talks.setdefault(session, StoredTalk(self.record, session))
 
     def _history(self) -> ConversationHistory:
         """As it was told then: a turn that got its answer later had none yet."""
