@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Literal, TypeAlias
 
 from mentis.errors import UsageError
@@ -14,6 +14,7 @@ from mentis.values.library import Library
 from mentis.values.value import Value
 
 Where: TypeAlias = Literal["id", "name", "description", "content"]
+_Place: TypeAlias = tuple[Block, Where, str]
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _AROUND = 40  # characters of an excerpt on each side of what was found
 _BLANK = re.compile(r"\s+")
@@ -45,11 +46,12 @@ def search(library: Library, text: str) -> tuple[Match, ...]:
 
     Each block is found once, by the first of these; the order is that of the library.
     """
-    wanted = text.strip().casefold()
-    if not wanted:
-        raise UsageError("there is nothing to search for", hint="give a word or a part of one")
-    found = (_match(block, wanted) for block in library.blocks)
-    return tuple(match for match in found if match is not None)
+    return tuple(_matches(library, _wanted(text)))
+
+
+def first_matches(library: Library, text: str, count: int) -> tuple[Match, ...]:
+    """The first of what `search` finds; the rest is not looked for."""
+    return tuple(islice(_matches(library, _wanted(text)), count))
 
 
 def usages(library: Library) -> Usages:
@@ -79,7 +81,39 @@ def texts(block: Block) -> Iterator[str]:
         yield from (message.content for message in variant.messages)
 
 
-def _match(block: Block, wanted: str) -> Match | None:
+def search_part(
+    library: Library, text: str, *, start: int, count: int
+) -> tuple[tuple[Match, ...], int]:
+    """A part of what `search` finds, and how much that is in all: only the part gets excerpts."""
+    wanted = _wanted(text)
+    found = list(_found(library, wanted))
+    shown = found[start : start + count]
+    return tuple(_match(one, wanted) for one in shown), len(found)
+
+
+def _wanted(text: str) -> str:
+    wanted = text.strip().casefold()
+    if not wanted:
+        raise UsageError("there is nothing to search for", hint="give a word or a part of one")
+    return wanted
+
+
+def _matches(library: Library, wanted: str) -> Iterator[Match]:
+    return (_match(one, wanted) for one in _found(library, wanted))
+
+
+def _found(library: Library, wanted: str) -> Iterator[_Place]:
+    places = (_place(block, wanted) for block in library.blocks)
+    return (place for place in places if place is not None)
+
+
+def _match(place: _Place, wanted: str) -> Match:
+    block, where, text = place
+    return Match(block.id, where, _excerpt(text, wanted))
+
+
+def _place(block: Block, wanted: str) -> _Place | None:
+    """The first text of a block with these words."""
     named: tuple[tuple[Where, str], ...] = (
         ("id", block.id),
         ("name", block.name),
@@ -88,15 +122,18 @@ def _match(block: Block, wanted: str) -> Match | None:
     told: Iterator[tuple[Where, str]] = (("content", text) for text in texts(block))
     for where, text in chain(named, told):
         if wanted in text.casefold():
-            return Match(block.id, where, _excerpt(text, wanted))
+            return block, where, text
     return None
 
 
 def _excerpt(text: str, wanted: str) -> str:
     """One line around the first place; folding case may lengthen text, so places are mapped."""
-    places = [at for at, letter in enumerate(text) for _ in letter.casefold()]
-    start = text.casefold().index(wanted)
-    first, last = places[start], places[start + len(wanted) - 1] + 1
+    folded = text.casefold()
+    first = folded.index(wanted)
+    last = first + len(wanted)
+    if len(folded) != len(text):
+        places = [at for at, letter in enumerate(text) for _ in letter.casefold()]
+        first, last = places[first], places[last - 1] + 1
     begin, end = max(0, first - _AROUND), min(len(text), last + _AROUND)
     shown = _BLANK.sub(" ", text[begin:end]).strip()
     return f"{'…' if begin else ''}{shown}{'…' if end < len(text) else ''}"

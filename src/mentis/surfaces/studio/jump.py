@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from anyio import to_thread
 
 from mentis.app.agent import Agent
-from mentis.library.search import search
+from mentis.library.search import first_matches
 from mentis.web.agents import own_name
 
 from .pages import PageCall, PageData
@@ -17,7 +17,7 @@ from .talk import own_names, persona_rows, session_rows
 _PROMPTS, _PROOF = "/studio/prompts", "/studio/proof"
 _SCREEN_PATHS = {one.path for one in SCREENS}
 _EACH = 6  # places of one kind
-_LOOKED = 40  # conversations of a persona whose first words are looked at; all are known by name
+_LOOKED = 12  # conversations of a persona whose first words are looked at; all are known by name
 
 
 async def jump_page(call: PageCall) -> PageData:
@@ -53,7 +53,7 @@ def _places(call: PageCall, agents: dict[str, Agent], asked: str) -> list[PageDa
         library = next(iter(agents.values())).library
         found += [
             _place("block", match.block, f"{_PROMPTS}/{match.block}", _by(match.where))
-            for match in search(library, asked)[:_EACH]
+            for match in first_matches(library, asked, _EACH)
         ]
     return found
 

@@ -7,7 +7,7 @@ from typing import get_args
 
 from mentis.codec.forms import to_object
 from mentis.library.overlay import merge_block
-from mentis.library.search import block_keys, search
+from mentis.library.search import block_keys, search_part
 from mentis.prompts.effects import WordingInForce
 from mentis.prompts.prompt_data import block_data
 from mentis.values.block import Block, Category, Mode, Position, Target, Variant
@@ -79,12 +79,13 @@ def list_page(look: PromptLook) -> PageData:
         "labels": LABELS,
     }
     if query:
-        matches = search(library, query[:2000])
-        shown, more = window(matches, look.number("from"), _FOUND)
+        start = look.number("from")
+        shown, count = search_part(library, query[:2000], start=start, count=_FOUND)
+        more = start + _FOUND if start + _FOUND < count else None
         known = {one.id: one for one in library.blocks}
         rows = look.rows(known[one.block] for one in shown)
         found = [{**row, **to_object(one)} for row, one in zip(rows, shown, strict=True)]
-        return {**made, "found": found, "count": len(matches), "more": more}
+        return {**made, "found": found, "count": count, "more": more}
     return {**made, "categories": _categories(look, library)}
 
 
