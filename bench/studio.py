@@ -45,7 +45,7 @@ def homes() -> tuple[BlockingPortal, StudioPages, StudioPages]:
 
 def against_small(page: str) -> Pair:
     portal, big, small = homes()
-    return partial(portal.call, big.get, page), partial(portal.call, small.get, page)
+    return (lambda: portal.call(big.get, page)), (lambda: portal.call(small.get, page))
 
 
 for _page in PAGES:

@@ -139,7 +139,7 @@ PAGES = {
 
 
 async def make_studio_home(folder: Path, size: HomeSize) -> Path:
-    """A home of that size. Its last turns are real ones, made when all the rest was there."""
+    """A home of that size."""
     home = create_home(folder)
     with (home / "mentis.toml").open("a", encoding="utf-8") as file:
         file.write(_SETTINGS)
@@ -231,11 +231,11 @@ def _copy_turns(record: Record, size: HomeSize) -> None:
     for name, messages in {**talks, LONG_TALK: size.long_talk}.items():
         numbers = iter(range(first if name == LONG_TALK else 0, messages, 2))
         while batch := list(islice(numbers, _BATCH)):
-            _write_turns(record, turn, name, batch, each)
+            _write_turns(record, turn, name, numbers=batch, windows=each)
 
 
 def _write_turns(
-    record: Record, turn: Entry, session: str, numbers: list[int], windows: int
+    record: Record, turn: Entry, session: str, *, numbers: list[int], windows: int
 ) -> None:
     drafts, said = list[Draft](), list[Turn]()
     for number in numbers:

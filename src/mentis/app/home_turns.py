@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
 
 from mentis.costs.entry_costs import pricing_on, turn_cost
+from mentis.costs.record_reader import backwards
 from mentis.home.database import open_database
 from mentis.home.ledger import agents_here, open_ledger
 from mentis.home.parts import Parts
@@ -25,19 +27,19 @@ def recent_turns(
     path: str | Path,
     count: int,
     *,
-    agent: str = "",
+    wanted: Callable[[str], bool] = lambda _agent: True,
     before: int | None = None,
     parts: Parts | None = None,
 ) -> dict[str, list[TurnCost]]:
-    """Of each agent, or of the one named, the last `count` that asked a model, the newest first;
+    """Of each agent whose id is `wanted`, the last `count` that asked a model, the newest first;
     those `before` an entry where one is given. Nothing is asked or written. It blocks.
     """
     found: dict[str, list[TurnCost]] = {}
     with _opened(path, parts or Parts()) as (agents, ledger, settings):
         price = pricing_on(settings.every_route())
         for one in agents:
-            if ledger is not None and agent in ("", one):
-                turns = (turn_cost(entry, price) for entry in _backwards(ledger, one, before))
+            if ledger is not None and wanted(one):
+                turns = (turn_cost(entry, price) for entry in _looked_through(ledger, one, before))
                 asked = (turn for turn in turns if turn.calls)
                 found[one] = [turn for turn, _ in zip(asked, range(count), strict=False)]
     return found
@@ -67,10 +69,5 @@ def _opened(
         yield tuple(agents_here(ledger, settings, home, sealing)), ledger, settings
 
 
-def _backwards(ledger: LedgerStore, agent: str, before: int | None) -> Iterator[Entry]:
-    end = ledger.count(agent)
-    end = end if before is None else min(before, end)
-    for index in range(end - 1, max(end - _MOST_LOOKED, 0) - 1, -1):
-        entry = ledger.find(agent, index)
-        if entry is not None:
-            yield entry
+def _looked_through(ledger: LedgerStore, agent: str, before: int | None) -> Iterator[Entry]:
+    return islice(backwards(agent, ledger, before), _MOST_LOOKED)

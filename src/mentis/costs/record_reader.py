@@ -106,14 +106,14 @@ def record_reader(
         agent,
         partial(read_still, agent, store, segments),
         partial(find_stored, agent, store, segments),
-        partial(_backwards, agent, store),
+        partial(backwards, agent, store),
         settings.every_route(),
         None if replay is None else lru_cache(_REPLAYS)(replay),
         foreign,
     )
 
 
-def _backwards(agent: str, ledger: LedgerStore, before: int | None) -> Iterator[Entry]:
+def backwards(agent: str, ledger: LedgerStore, before: int | None) -> Iterator[Entry]:
     """In pieces that grow: what is looked for is mostly near."""
     count = ledger.count(agent)
     end, size = count if before is None else min(before, count), _FIRST_PIECE

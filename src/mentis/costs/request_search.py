@@ -15,7 +15,7 @@ from .blame import find_in_prompt
 from .entry_costs import pricing_on, turn_cost
 from .record_reader import RecordReader
 
-_MOST_CALLS = 25  # requests that one look puts together again
+_MOST_CALLS = 8  # requests that one look puts together again
 _MOST_ENTRIES = 1000  # entries that it goes through
 _MOST_PLACES = 4  # in one request
 _LONGEST = 200

@@ -154,13 +154,16 @@ def test_words_are_found_in_the_requests_of_all_and_lead_to_their_place(
 def test_a_search_looks_at_so_many_requests_and_goes_on_from_there(
     studio: StudioHome, tab: BrowserTab
 ) -> None:
-    for number in range(26):
+    for number in range(9):
         tab.post(f"{API}/many/turns", json={"text": f"Number {number}"})
     (ada, *_) = tab.get("/studio/search.json?q=heron").json()["agents"]
-    assert (ada["searched"], ada["hits"]) == (25, [])
-    further = f"/studio/search.json?q=heron&in=blame/{PERSONA}&before={ada['next']}"
-    (rest,) = tab.get(further).json()["agents"]
-    assert (len(rest["hits"]), rest["next"]) == (2, None)
+    assert (ada["searched"], ada["hits"]) == (8, [])
+    hits, before = 0, ada["next"]
+    while before is not None:
+        further = f"/studio/search.json?q=heron&in=blame/{PERSONA}&before={before}"
+        (rest,) = tab.get(further).json()["agents"]
+        hits, before = hits + len(rest["hits"]), rest["next"]
+    assert hits == 2
     other = studio.tab()
     other.enter(studio.served.new_token("alone", scope="read", agent=PERSONA))
     names = [one["name"] for one in other.get("/studio/search.json?q=heron").json()["agents"]]

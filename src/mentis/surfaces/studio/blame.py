@@ -37,7 +37,7 @@ _WIRES = {
     "text": "one text",
 }
 OVER_HTTP = ("openai-chat", "openai-responses", "anthropic", "gemini")
-_FIRST, _LISTED = 8, 50  # turns of each agent, and of one
+_FIRST, _LISTED = 8, 25  # turns of each agent, and of one
 _LEFT_OUT = 100  # pieces at a time that are told as left out
 
 
@@ -54,27 +54,35 @@ async def list_page(call: PageCall) -> PageData:
 
 def _turns(call: PageCall, chosen: str, known: tuple[str, ...]) -> list[PageData]:
     count, before = (_LISTED, call.number("before")) if chosen else (_FIRST, None)
-    found = recent_turns(call.served.pool.path, count, before=before, parts=call.served.parts)
+    home, parts = call.served.pool.path, call.served.parts
+
+    def wanted(agent: str) -> bool:
+        return chosen in ("", _path_of(agent))
+
+    found = recent_turns(home, count, wanted=wanted, before=before, parts=parts)
     groups: list[PageData] = []
     for agent, turns in found.items():
         recorded = agent.startswith(RECORDED)
         name = agent.removeprefix(RECORDED) if recorded else agent.rpartition("/")[2]
         if recorded and call.token.agent:
             continue  # a token for one persona sees that one alone
-        path = f"recorded/{name}" if recorded else f"blame/{name}"
-        if not turns or not (recorded or name in known) or chosen not in ("", path):
+        if not turns or not (recorded or name in known):
             continue
         groups.append(
             {
                 "agent": agent,
                 "name": name,
                 "recorded": recorded,
-                "path": f"/studio/{path}",
+                "path": f"/studio/{_path_of(agent)}",
                 "turns": [_row(turn) for turn in turns],
                 "next": turns[-1].entry if len(turns) == count else None,
             }
         )
     return sorted(groups, key=lambda group: bool(group["recorded"]))  # our own first
+
+
+def _path_of(agent: str) -> str:
+    return agent if agent.startswith(RECORDED) else f"blame/{agent.rpartition('/')[2]}"
 
 
 def _row(turn: TurnCost) -> PageData:

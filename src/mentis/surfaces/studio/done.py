@@ -21,7 +21,7 @@ from mentis.web.application import Door
 
 from .pages import PageCall, PageData, Pages
 
-_STRETCH = 200  # entries that one page looks at
+_STRETCH = 100  # entries that one page looks at
 _FIRST = 8  # turns of each persona on the first page
 _WAITING = 30  # acts that wait, of one persona
 _TEXT = 2000  # characters of a result

@@ -28,8 +28,8 @@ from .exchanges import exchange_data, label_of, last_exchanges
 from .pages import HEADERS, PageCall, PageData, Pages, reader_of
 
 _SHOWN = 20  # exchanges on a page; older ones come when asked for
-_LISTED = 50  # conversations on a page
-_BESIDE = 12  # conversations beside a talk
+_LISTED = 20  # conversations on a page
+_BESIDE = 8  # conversations beside a talk
 _MOMENTS = 3  # thoughts of its own beside a talk
 _KEPT = "private, max-age=31536000, immutable"  # its address tells which bytes it is
 _RECALLED = ("memory ", "window ", "act ")

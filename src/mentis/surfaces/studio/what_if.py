@@ -170,7 +170,7 @@ def _in_force(prompts: Prompts, block: Block, persona: str) -> list[PageData]:
 def _run_data(call: PageCall, opened: Agent, persona: str) -> PageData:
     """The last turns, and the one that is chosen with what was said in it."""
     home, parts = call.served.pool.path, call.served.parts
-    found = recent_turns(home, _TURNS, agent=opened.id, parts=parts).get(opened.id, [])
+    found = recent_turns(home, _TURNS, wanted=opened.id.__eq__, parts=parts).get(opened.id, [])
     turns = [turn for turn in found if turn.kind in _TALK and not turn.session.startswith(FORKS)]
     wanted = call.number("entry")
     entry = wanted if wanted is not None else (turns[0].entry if turns else None)
