@@ -241,3 +241,18 @@ def test_pages_of_done_fit_are_readable_and_quiet(
     visitor.turn_on_writing()
     for path in ("/studio/done", f"{DONE}?only=different", f"{DONE}/{key}"):
         visitor.check_page(path)
+
+
+@needs_browser
+@pytest.mark.slow
+def test_nothing_is_decided_about_what_could_not_be_read(
+    studio: StudioHome, tab: BrowserTab, visitor: StudioWindow
+) -> None:
+    key = wait_for_yes(studio, tab, "unread")["call"]["key"]
+    visitor.turn_on_writing()
+    visitor.page.route(f"**/acts/{key}", lambda route: route.fulfill(status=204))
+    visitor.go(DONE)
+    place = visitor.page.locator(f'[data-key="{key}"]')
+    place.get_by_role("button", name="Yes, do it").click()
+    expect(place.get_by_role("alert")).to_contain_text("nothing was decided")
+    assert key in [one["call"]["key"] for one in group(tab)["waiting"]]

@@ -38,9 +38,11 @@ class MentisDecisions extends HTMLElement {
     told.setAttribute("role", "status");
     place.append(told);
     try {
+      const known = await place.known;
+      if (!known) throw new Error("What waits could not be read from the server, so nothing was decided.");
       const response = await fetch(`${this.path(place)}/${kind}`, {
         method: "POST",
-        headers: {"content-type": "application/json", "if-match": await place.known || "*"},
+        headers: {"content-type": "application/json", "if-match": known},
         body: JSON.stringify({words, resume: true}),
       });
       if (!response.ok) throw await problemOf(response);

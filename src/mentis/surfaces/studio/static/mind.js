@@ -75,7 +75,9 @@ class MentisMind extends HTMLElement {
     for (const one of form.querySelectorAll("button")) one.disabled = true;
     form.querySelector("[data-told]")?.remove();
     try {
-      const headers = {"content-type": "application/json", "if-match": tag || await form.known || "*"};
+      const known = tag || await form.known;
+      if (form.dataset.tag && !known) throw new Error("How it stands could not be read from the server, so nothing was written. Reload the page.");
+      const headers = {"content-type": "application/json", "if-match": known || "*"};
       const body = call === "DELETE" ? undefined : JSON.stringify(this.bodyOf(form));
       const response = await fetch(this.pathOf(form), {method: call, headers, body});
       if (response.status === 412) return await this.clash(form);
