@@ -225,10 +225,11 @@ class MentisWhatIf extends HTMLElement {
   }
 
   async price() {
-    const asking = this.querySelector("[data-asking]");
+    const asking = this.querySelector("[data-asking]"), {fork} = this, text = this.field.value;
     asking.replaceChildren(make("span", "hint working", "Putting the turn together again"));
     try {
-      const told = await (await ask("POST", this.fork, this.forked({}))).json();
+      const told = await (await ask("POST", fork, this.forked({}))).json();
+      if (text !== this.field.value || fork !== this.fork) return this.unprice();  // a price of something else
       const read = told.now.cost.usd, most = told.most.usd;
       const all = read === null || most === null ? null : read + most;
       const sum = all === null ? "price unknown" : all ? `at most ${dollars(all)}` : "free";
