@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import Receive, Send
@@ -100,7 +100,7 @@ class _Behind:
             _check_scope(token_of(request), door.scope)
         try:
             return await door.endpoint(request)
-        except ClientGone:
+        except (ClientGone, ClientDisconnect):
             return Response(status_code=_GONE)  # nobody reads it; the log does
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+from urllib.parse import urlsplit
+
 import pytest
 from tests.recorder.foreign import anthropic_call, user
 from tests.rounds import says
@@ -67,3 +70,25 @@ def test_an_entry_that_is_no_turn_has_no_request(studio: StudioHome) -> None:
             assert tab.get(f"{path}{end}").status_code == 404, path + end
     assert tab.get(f"/studio/blame/{PERSONA}/99999/block/style").status_code == 404
     assert tab.get("/studio/recorded/nobody/0").status_code == 404
+
+
+def test_whoever_leaves_while_they_send_is_no_defect(studio: StudioHome) -> None:
+    """A page takes back what it asked when somebody types on."""
+    tab = studio.owner()
+    cookie = "; ".join(f"{name}={value}" for name, value in tab.cookies.items())
+    place = urlsplit(tab.url)
+    head = (
+        f"POST /mentis/v1/personas/{PERSONA}/what-if HTTP/1.1\r\nhost: {place.netloc}\r\n"
+        f"origin: {tab.url}\r\ncookie: {cookie}\r\ncontent-type: application/json\r\n"
+        "content-length: 1000\r\n\r\n{"
+    )
+    with socket.create_connection((place.hostname, place.port)) as connection:
+        connection.sendall(head.encode())
+    secret = studio.served.new_token("figures", scope="read")
+    gone = 'what-if",status="499"'
+    for _ in range(200):
+        told = tab.send("GET", "/metrics", {"authorization": f"Bearer {secret}"}).text
+        if gone in told:
+            break
+    assert gone in told
+    assert studio.served.defects == []
