@@ -120,7 +120,6 @@ def undo_it(studio: StudioHome, person: StudioWindow, text: str) -> None:
 def release_a_memory(studio: StudioHome, person: StudioWindow) -> None:
     person.click("Mind", role="link")
     person.page.get_by_role("link", name="1 in quarantine").click()
-    person.click("Memories", role="link")
     person.click("Look at it", role="link")
     person.see(QUOTED)
     person.page.get_by_text("Release it").click()

@@ -112,7 +112,9 @@ def _files(call: PageCall, name: str) -> PageData:
             for one in memory.files()
         ]
         changes = [_change(one) for one in _changes(memory)]
-    return {"files": files, "changes": changes, "waiting": _waiting(changes)}
+    with _memories(call, name) as memories:
+        held = len(memories.quarantine())
+    return {"files": files, "changes": changes, "waiting": _waiting(changes), "held": held}
 
 
 def _changes(memory: PersonaMemory) -> list[MemoryChange]:
