@@ -165,7 +165,6 @@ def test_a_person_tries_a_text_runs_it_saves_it_and_undoes_it(
         expect(page).to_have_url(re.compile("route=other"))
         page.get_by_role("radio", name=f"{PERSONA} on default").check()
         visitor.turn_on_writing()
-        visitor.go(PAGE)
         visitor.see("What you wrote before is back")
         page.get_by_label("Turn", exact=True).select_option(str(BROKEN))
         visitor.see("Six. <script>")
