@@ -17,6 +17,7 @@ BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="NO BROWSER: apt-get install chromium")
 WIDTHS = (1280, 390)
 _HEIGHT = 800
+_MARGIN = 12  # pixels
 
 
 @dataclass
@@ -50,6 +51,11 @@ class StudioWindow:
         serious = [one for one in found if one["impact"] in ("serious", "critical")]
         return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in serious]
 
+    def margin(self) -> float:
+        """How far from the edge the text of a page begins."""
+        heading = self.page.get_by_role("heading", level=1).first
+        return heading.evaluate("one => one.getBoundingClientRect().left")
+
     def check_page(self, path: str) -> None:
         """A page fits both widths, is readable in both themes, and its console stays empty."""
         for theme in ("light", "dark"):
@@ -59,6 +65,7 @@ class StudioWindow:
                 self.go(path)
                 over = self.page.evaluate("document.documentElement.scrollWidth")
                 assert over <= width, f"{path} is {over} wide at {width}"
+                assert self.margin() >= _MARGIN, f"{path} begins at the edge at {width}"
             assert self.accessibility() == [], f"{path}, {theme}"
         self.page.set_viewport_size({"width": WIDTHS[0], "height": _HEIGHT})
         assert self.faults == [], path
