@@ -86,6 +86,7 @@ def test_whoever_leaves_while_they_send_is_no_defect(studio: StudioHome) -> None
         connection.sendall(head.encode())
     secret = studio.served.new_token("figures", scope="read")
     gone = 'what-if",status="499"'
+    told = ""
     for _ in range(200):
         told = tab.send("GET", "/metrics", {"authorization": f"Bearer {secret}"}).text
         if gone in told:
