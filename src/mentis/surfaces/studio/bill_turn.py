@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from urllib.parse import urlencode
 
@@ -31,7 +32,7 @@ async def turn_page(call: PageCall) -> PageData:
     predicted = predictions_of([turn])
     mine = [one for one in predicted.calls if own is not None and one.call.step == own.step]
     return {
-        **explanation_data(found),
+        **explanation_data(replace(found, omitted=())),  # Blame tells what was left out, in parts
         "path": turn_path(turn),
         "blame": _blame_path(turn),
         "recorded": turn.agent.startswith(RECORDED),
