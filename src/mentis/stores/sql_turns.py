@@ -40,7 +40,18 @@ ORDER BY number
 """
 _TITLE = '%"kind":"title"%'  # as it is written; what is in quotes in a text is written otherwise
 _MOST_TURNS = 2**31 - 1
-_SESSIONS = "SELECT session FROM turns WHERE agent = ? GROUP BY session ORDER BY min(id)"
+# From one name to the next in the index, each by its first turn: long talks are not walked through.
+_SESSIONS = """
+WITH RECURSIVE known (session) AS (
+    SELECT min(session) FROM turns WHERE agent = ?
+    UNION ALL
+    SELECT (SELECT min(turns.session) FROM turns WHERE agent = ? AND turns.session > known.session)
+    FROM known WHERE known.session IS NOT NULL
+)
+SELECT known.session FROM known WHERE known.session IS NOT NULL ORDER BY (
+    SELECT id FROM turns WHERE agent = ? AND turns.session = known.session ORDER BY number LIMIT 1
+)
+"""
 KEEP_MEDIA = """
 INSERT INTO media (agent, digest, data) VALUES (?, ?, ?) ON CONFLICT (agent, digest) DO NOTHING
 """
@@ -190,7 +201,7 @@ class TurnReader:
         return turns[:same]
 
     def sessions(self, agent: str) -> tuple[str, ...]:
-        return tuple(_name(session) for (session,) in self._read(_SESSIONS, (agent,)))
+        return tuple(_name(session) for (session,) in self._read(_SESSIONS, (agent, agent, agent)))
 
 
 _Replaced: TypeAlias = tuple[TurnPlace, str, list[str] | None]

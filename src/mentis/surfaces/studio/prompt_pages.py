@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import cast, get_args
 
@@ -19,6 +19,7 @@ from mentis.prompts.placeholders import PlaceholderUse
 from mentis.settings.persona import SHARES
 from mentis.settings.sources import load_settings
 from mentis.values.block import Category, Position, Target
+from mentis.values.memo import IdentityMemo
 from mentis.web.etags import etag_of
 from mentis.web.problems import with_status
 
@@ -75,10 +76,13 @@ def _is_in(one: PlaceholderUse, which: str) -> bool:
             return True
 
 
+_CHECKS = IdentityMemo[Sequence[CheckedPlace]](2)  # the same files need no second look
+
+
 def check_page(look: PromptLook) -> PageData:
     """What is wrong with the prompt files, each with the place to mend it; and what is loaded."""
     loaded = look.prompts.loaded_library
-    found = check_places(loaded)
+    found = _CHECKS.remember(check_places, loaded)
     errors = sum(one.problem.severity == "error" for one in found)
     ordered = sorted(found, key=lambda one: one.problem.severity)
     shown, more = window(ordered, look.number("from"), _LISTED)
