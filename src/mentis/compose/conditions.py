@@ -23,16 +23,17 @@ def why_out(block: Block, occasion: Occasion, values: Values) -> str | None:
 
 def concerns(purpose: Purpose, block: Block) -> bool:
     """Whether a block is one of those a builder chooses among at all."""
-    wanted = (purpose.target, purpose.category)
-    found = (block.target, block.category)
-    if any(want not in (None, own) for want, own in zip(wanted, found, strict=True)):
+    if purpose.target not in (None, block.target) or purpose.category not in (None, block.category):
         return False
     return _stands_there(purpose, block)
 
 
 def elsewhere(block: Block, occasion: Occasion, values: Values) -> bool:
     """Whether a block belongs to another prompt, whatever its other conditions say."""
-    return any(check(block, occasion, values) for check in _PLACES)
+    for check in _PLACES:  # noqa: SIM110  # asked of every block that stays out
+        if check(block, occasion, values):
+            return True
+    return False
 
 
 def why_in(block: Block, values: Values) -> str:

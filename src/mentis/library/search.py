@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from mentis.errors import UsageError
 from mentis.values.block import Block
 from mentis.values.library import Library
+from mentis.values.memo import IdentityMemo
 from mentis.values.value import Value
 
 Where: TypeAlias = Literal["id", "name", "description", "content"]
@@ -114,6 +115,8 @@ def _match(place: _Place, wanted: str) -> Match:
 
 def _place(block: Block, wanted: str) -> _Place | None:
     """The first text of a block with these words."""
+    if wanted not in _FOLDED.remember(_folded, block):
+        return None
     named: tuple[tuple[Where, str], ...] = (
         ("id", block.id),
         ("name", block.name),
@@ -124,6 +127,13 @@ def _place(block: Block, wanted: str) -> _Place | None:
         if wanted in text.casefold():
             return block, where, text
     return None
+
+
+def _folded(block: Block) -> str:
+    return "\n".join((block.id, block.name, block.description, *texts(block))).casefold()
+
+
+_FOLDED = IdentityMemo[str](8192)  # most blocks of a library have none of what is looked for
 
 
 def _excerpt(text: str, wanted: str) -> str:

@@ -41,7 +41,7 @@ from .words import count as count_words
 from .words import dollars
 
 ALL = "all"  # instead of a moment: from the beginning on
-_NEWEST, _NEWEST_BLOCKS = 30, 20  # turns that are counted unless a time is named
+_NEWEST, _NEWEST_BLOCKS = 25, 20  # turns that are counted unless a time is named
 _ROWS, _SPIKES, _DAYS = 50, 8, 120
 _TABS: tuple[tuple[CostKey, str], ...] = (
     ("day", "Day"),
