@@ -221,3 +221,12 @@ def test_pages_of_blame_fit_are_readable_and_quiet(
     for path in (turn, f"{turn}?wire=gemini", "/studio/search?q=heron"):
         visitor.check_page(path)
     visitor.check_page(f"{turn}/block/persona_description?variant=default")
+
+
+def test_a_turn_leads_to_the_memories_that_its_message_calls_to_mind(
+    tab: BrowserTab, turn: str
+) -> None:
+    page = tab.get(f"{turn}.json").json()
+    assert page["recall"].startswith(f"/studio/mind/{PERSONA}/recall?q=")
+    assert tab.get(page["recall"]).status_code == 200
+    assert tab.get("/studio/recorded/codex/0.json").json()["recall"] == ""

@@ -39,6 +39,7 @@ _WIRES = {
 OVER_HTTP = ("openai-chat", "openai-responses", "anthropic", "gemini")
 _FIRST, _LISTED = 8, 25  # turns of each agent, and of one
 _LEFT_OUT = 100  # pieces at a time that are told as left out
+_ASKED = 300  # characters of a message that memories are held against
 
 
 async def list_page(call: PageCall) -> PageData:
@@ -114,6 +115,7 @@ async def blame_page(call: PageCall) -> PageData:
         "largest": _largest(found),
         "wires": [] if foreign else _wires(found),
         "near": [to_object(one) for one in found.candidates if not one.chosen],
+        "recall": "" if foreign else _recall_link(call, found),
         "foreign": foreign,
         "sent": found.sent == found.wire,
         "curl": found.body is not None and found.wire in OVER_HTTP,
@@ -126,6 +128,14 @@ def turn_links(call: PageCall) -> PageData:
     step, wire = call.number("step", 1), call.request.query_params.get("wire", "")
     asked = urlencode({"step": step, **({"wire": wire} if wire else {})})
     return {"path": path, "here": f"{path}/{call.number('entry')}", "asked": asked}
+
+
+def _recall_link(call: PageCall, found: TurnBlame) -> str:
+    """Where to see which memories come with the message, and which just miss."""
+    said = [one.text for one in found.sections if one.piece.name == "message"]
+    if not said or not said[-1].strip():
+        return ""
+    return f"/studio/mind/{call.path('persona')}/recall?{urlencode({'q': said[-1][:_ASKED]})}"
 
 
 def _annotate(agent: Agent | None, found: TurnBlame, sections: object) -> None:
