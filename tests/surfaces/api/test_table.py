@@ -38,6 +38,7 @@ ABSENT = {
     "drop_sense",
     "expire_segments",
     "explain_recorded_call",
+    "find_cause",  # which asks for a yes to its price first
     "export_recorded",
     "give_sense_again",
     "import_memories",

@@ -34,6 +34,7 @@ class StudioWindow:
     def click(self, label: str, *, role: str = "button") -> None:
         """What a person sees under this name."""
         self.page.get_by_role(role, name=label, exact=True).first.click()  # pyright: ignore[reportArgumentType]  # a long literal
+        self.page.wait_for_load_state()  # where it led elsewhere, until its scripts are there
 
     def see(self, text: str) -> None:
         """The words are there, and so are the scripts that keys go to."""
