@@ -19,12 +19,14 @@ LITELLM := .venv-litellm
 FRAMEWORKS := .venv-frameworks
 # It calls the HTTP API from outside, and pins other versions than the tests.
 SCHEMATHESIS := .venv-schemathesis
+# The locks are complete, so pip resolves nothing (`--no-deps`): a newer release of a package that is
+# wanted with an extra would otherwise stop an install by hash.
 PIP := -m pip --disable-pip-version-check --quiet
 # One thread per engine: two spinning threads on a busy machine are slower than one.
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick slow rooms check format bench bench-full soak clean lock docs models house goldens shots
+.PHONY: help demo test quick slow rooms check format bench bench-full soak clean lock docs models house goldens shots wheels weigh
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -84,6 +86,14 @@ models: $(VENV)/.dev
 	@$(BIN)/mentis models install
 	@$(BIN)/mentis models install minilm-l6
 
+wheels: $(VENV)/.run ## gather what a container is built from without a network, into dist/wheels
+	@rm -rf dist/wheels
+	@$(BIN)/python $(PIP) download --no-deps --require-hashes --only-binary :all: -r locks/run.txt -d dist/wheels
+	@$(BIN)/python $(PIP) wheel --no-deps --no-build-isolation -w dist/wheels .
+
+weigh: $(VENV)/.run ## say what an install of the core brings, in megabytes
+	@$(BIN)/python tools/install_size.py --fresh
+
 lock: $(VENV)/.dev ## resolve dependencies anew and write locks/
 	@$(BIN)/python tools/lock.py
 
@@ -99,45 +109,45 @@ $(VENV)/bin/python:
 
 $(VENV)/.run: locks/run.txt pyproject.toml | $(VENV)/bin/python
 	@echo "installing what the demo needs" >&2
-	@$(BIN)/python $(PIP) install --require-hashes -r locks/run.txt
+	@$(BIN)/python $(PIP) install --no-deps --require-hashes -r locks/run.txt
 	@$(BIN)/python $(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: locks/dev.txt pyproject.toml | $(VENV)/bin/python
 	@echo "installing what development needs" >&2
-	@$(BIN)/python $(PIP) install --require-hashes -r locks/dev.txt
+	@$(BIN)/python $(PIP) install --no-deps --require-hashes -r locks/dev.txt
 	@$(BIN)/python $(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.run
 
 $(BENCH)/.bench: locks/bench.txt pyproject.toml | $(VENV)/bin/python
 	@echo "installing the peers to measure against" >&2
 	@$(PYTHON) -m venv $(BENCH)
-	@$(BENCH)/bin/python $(PIP) install --require-hashes -r locks/bench.txt
+	@$(BENCH)/bin/python $(PIP) install --no-deps --require-hashes -r locks/bench.txt
 	@$(BENCH)/bin/python $(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(FRAMEWORKS)/.frameworks: locks/frameworks.txt pyproject.toml | $(VENV)/bin/python
 	@echo "installing the frameworks whose programs are recorded" >&2
 	@$(PYTHON) -m venv $(FRAMEWORKS)
-	@$(FRAMEWORKS)/bin/python $(PIP) install --require-hashes -r locks/frameworks.txt
+	@$(FRAMEWORKS)/bin/python $(PIP) install --no-deps --require-hashes -r locks/frameworks.txt
 	@$(FRAMEWORKS)/bin/python $(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(ROUTER)/.router: locks/router.txt pyproject.toml | $(VENV)/bin/python
 	@echo "installing semantic-router" >&2
 	@$(PYTHON) -m venv $(ROUTER)
-	@$(ROUTER)/bin/python $(PIP) install --require-hashes -r locks/router.txt
+	@$(ROUTER)/bin/python $(PIP) install --no-deps --require-hashes -r locks/router.txt
 	@$(ROUTER)/bin/python $(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(LITELLM)/.litellm: locks/litellm.txt | $(VENV)/bin/python
 	@echo "installing LiteLLM's proxy" >&2
 	@$(PYTHON) -m venv $(LITELLM)
-	@$(LITELLM)/bin/python $(PIP) install --require-hashes -r locks/litellm.txt
+	@$(LITELLM)/bin/python $(PIP) install --no-deps --require-hashes -r locks/litellm.txt
 	@touch $@
 
 $(SCHEMATHESIS)/.installed: locks/schemathesis.txt | $(VENV)/bin/python
 	@echo "installing schemathesis" >&2
 	@$(PYTHON) -m venv $(SCHEMATHESIS)
-	@$(SCHEMATHESIS)/bin/python $(PIP) install --require-hashes -r locks/schemathesis.txt
+	@$(SCHEMATHESIS)/bin/python $(PIP) install --no-deps --require-hashes -r locks/schemathesis.txt
 	@touch $@

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -88,7 +89,9 @@ class StudioPages:
         """The bytes of a page, or of what it is made of; RuntimeError where there is none."""
         path = PAGES[page].format(turn=self.turn, call=self.call)
         given = {"accept": "application/json" if json else "text/html"}
-        answer = await self.http.get(path, headers=given)
+        path, _, form = path.partition(" with ")
+        ask = self.http.get if not form else partial(self.http.post, content=form)
+        answer = await ask(path, headers=given)
         if answer.status_code != 200:
             raise RuntimeError(f"{path}: {answer.status_code} {answer.text[:300]}")
         self.sizes[f"{page}, JSON" if json else page] = len(answer.content)
@@ -129,7 +132,7 @@ PAGES = {
     "mind": "/studio/mind",
     "memories": f"/studio/mind/{PERSONA}/memories",
     "memories with a word": f"/studio/mind/{PERSONA}/memories?q=garden",
-    "recall": f"/studio/mind/{PERSONA}/recall?q=garden",
+    "recall": f"/studio/mind/{PERSONA}/recall with q=garden",
     "people": f"/studio/mind/{PERSONA}/people",
     "diary": f"/studio/mind/{PERSONA}/diary",
     "jump": "/studio/jump",
@@ -143,7 +146,9 @@ async def make_studio_home(folder: Path, size: HomeSize) -> Path:
     home = create_home(folder)
     with (home / "mentis.toml").open("a", encoding="utf-8") as file:
         file.write(_SETTINGS)
-    _write_blocks(home, size.blocks)
+    with Prompts.open(home) as prompts:  # its first change makes the files
+        prompts.change(lambda editor: editor.save("style", meta={"order": 1}))
+    write_blocks(home, size.blocks)
     async with Agent.open(home, persona=PERSONA) as agent:
         await agent.chat(f"Tell me {_WORDS}.", session=LONG_TALK)
     _record_call(home)
@@ -181,10 +186,8 @@ def _last(home: Path, persona: str, kind: str = "call") -> int:
         return next(one.index for one in reversed(record.last(20)) if one.kind == kind)
 
 
-def _write_blocks(home: Path, count: int) -> None:
-    """As an import would bring them."""
-    with Prompts.open(home) as prompts:  # its first change makes the files
-        prompts.change(lambda editor: editor.save("style", meta={"order": 1}))
+def write_blocks(home: Path, count: int) -> None:
+    """So many blocks of one category, as an import would bring them to a home with own prompts."""
     folder = home / "prompts"
     meta: dict[str, object] = {
         "type": "text",

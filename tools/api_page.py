@@ -12,7 +12,7 @@ from typing import Any, get_origin, get_overloads
 
 import mentis
 from errors_drawn import read_drawing
-from mentis import recording, testing
+from mentis import models, recording, testing
 from mentis.errors import MentisError
 
 WIDTH = 92
@@ -93,11 +93,11 @@ CHAPTERS: Mapping[str, tuple[str, ...]] = {
     "Errors": ("MentisError", "BudgetReached", "SessionBusy", "OutputInvalid", "ActFailed"),
 }
 WORDS = """\
-Everything a program needs comes from `mentis`, what its tests need from `mentis.testing`, and what
-records another program from inside it from `mentis.recording`; other modules are inner ones, and
-change without notice. A call that begins with `async` is awaited, one with `async with` is entered;
-the others block. Types that stand in a signature and are not on this page need no import:
-[Values that come back](api-values.md) has them.
+Everything a program needs comes from `mentis`, what its tests need from `mentis.testing`, what
+records another program from inside it from `mentis.recording`, and the models of this machine from
+`mentis.models`; other modules are inner ones, and change without notice. A call that begins with
+`async` is awaited, one with `async with` is entered; the others block. Types that stand in a
+signature and are not on this page need no import: [Values that come back](api-values.md) has them.
 
 """
 RECEIVED = """\
@@ -118,7 +118,7 @@ def api_page() -> str:
         f"## {title}\n\n" + "\n".join(_section(getattr(mentis, name), name) for name in names)
         for title, names in CHAPTERS.items()
     ]
-    chapters += [_recorders(), _doubles()]
+    chapters += [_models(), _recorders(), _doubles()]
     contents = "".join(f"- {title}: {_links(names)}\n" for title, names in CHAPTERS.items())
     return "\n".join([f"# Python API\n\n{WORDS}{contents}", *chapters])
 
@@ -325,7 +325,7 @@ def _received(values: Iterable[object]) -> list[type[Any]]:
         if inspect.isclass(one)
         and one.__module__.startswith("mentis.")
         and name not in mentis.__all__
-        and name not in (*testing.__all__, *recording.__all__)
+        and name not in (*testing.__all__, *recording.__all__, *models.__all__)
         and not getattr(one, "_is_protocol", False)
     ]
 
@@ -351,6 +351,13 @@ def _recorders() -> str:
     words = f"\n\nRecords a program from inside, without a proxy: {guide}.\n"
     sections = [_recorder(getattr(recording, name), name) for name in recording.__all__]
     return f"## `mentis.recording`{words}\n" + "\n".join(sections)
+
+
+def _models() -> str:
+    guide = "[Choose who answers](../guides/routes.md)"
+    words = f"\n\nModels of this machine, and which of them answers in a home: {guide}.\n"
+    sections = [_recorder(getattr(models, name), name) for name in models.__all__]
+    return f"## `mentis.models`{words}\n" + "\n".join(sections)
 
 
 def _recorder(value: object, name: str) -> str:

@@ -7,11 +7,17 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-HEADER = "# Written by `make lock`. Installed with `pip install --require-hashes -r`.\n"
+HEADER = "# Written by `make lock`. Installed with `pip install --no-deps --require-hashes -r`.\n"
 PROJECT = "pyproject.toml"
 # The build backend is locked too: the project itself is installed without build isolation.
 LOCKS = {
-    "run.txt": [PROJECT, "--extra", "embedded", "--extra", "serve", "--group", "build"],
+    # What `make demo` shows, and what a container gets.
+    "run.txt": [
+        *(PROJECT, "--extra", "chat", "--extra", "tools", "--extra", "watch"),
+        *("--extra", "embedded", "--extra", "serve", "--group", "build"),
+    ],
+    # `pip install mentis` with nothing else; weighed by tools/install_size.py.
+    "core.txt": [PROJECT],
     "dev.txt": [PROJECT, "--all-extras", "--group", "dev"],
     "bench.txt": [PROJECT, "--all-extras", "--group", "bench"],
     "frameworks.txt": [PROJECT, "--extra", "otlp", "--group", "frameworks"],

@@ -28,7 +28,8 @@ from mentis.library.acts import load_acts, load_message
 from mentis.library.checking.table import IMPORT_RULES, RULES, CheckRule
 from mentis.library.schemas import KINDS, file_schema
 from mentis.record.input_rows import TurnInputs
-from mentis.settings.settings import describe
+from mentis.settings.aliases import OLDER_KEYS, OLDER_VALUES
+from mentis.settings.settings import constants, describe
 from mentis.surfaces.cli.main import cli
 from mentis.values.assembly import AssembledPrompt
 from mentis.values.cognition import CognitionState, Memory
@@ -122,7 +123,36 @@ def settings_page() -> str:
         "the key in capitals, with two underscores for each dot"
         " (`MENTIS_ROUTES__DEFAULT__MODEL`).\n\n"
     )
-    return f"{NOTE}\n# Settings\n\n{words}{head}" + "\n".join(lines) + "\n"
+    count = (
+        f"There are {len(lines)}; [the guide](../guides/settings.md) says when to turn which.\n\n"
+    )
+    table = head + "\n".join(lines) + "\n"
+    return f"{NOTE}\n# Settings\n\n{words}{count}{table}{_older_settings()}{_constants()}"
+
+
+def _older_settings() -> str:
+    keys = [_row(f"`{'.'.join(old)}`", f"`{'.'.join(now)}`") for old, now in OLDER_KEYS.items()]
+    values = [
+        _row(f'`{".".join(key)} = "{old}"`', f'`{".".join(key)} = "{now}"`')
+        for key, names in OLDER_VALUES.items()
+        for old, now in names.items()
+    ]
+    words = "These load for ever, from the file and from variables. New ones are written."
+    head = "| older | now |\n|---|---|\n"
+    return f"\n## Older names\n\n{words}\n\n{head}" + "\n".join([*keys, *values]) + "\n"
+
+
+def _constants() -> str:
+    lines = [
+        _row(f"`{'.'.join(key)}`", f"`{one.value}`", one.doc, one.reason)
+        for key, one in constants().items()
+    ]
+    words = (
+        f"These {len(lines)} were settings. A home that sets one opens, and says that it has no"
+        " effect any more."
+    )
+    head = "| key | value | meaning | why nobody turns it |\n|---|---|---|---|\n"
+    return f"\n## Constants\n\n{words}\n\n{head}" + "\n".join(lines) + "\n"
 
 
 def errors_page() -> str:

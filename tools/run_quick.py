@@ -24,7 +24,7 @@ SECONDS = 40.0  # starting and collecting take some more
 NEAREST = 10
 MOST_FILES = 80  # each is loaded, by both workers, before the first test runs
 # Through these modules everything is near everything.
-DOORS = ("mentis", "mentis.testing", "mentis.recording")
+DOORS = ("mentis", "mentis.testing", "mentis.recording", "mentis.models")
 
 
 def changed_files() -> list[str]:
@@ -51,7 +51,7 @@ def module_of(path: str, modules: Iterable[str]) -> str | None:
 def doors() -> dict[str, str]:
     """Where the names are at home that the package root and its public modules hand out."""
     found: dict[str, str] = {}
-    for door in ("__init__.py", "testing.py", "recording.py"):
+    for door in ("__init__.py", "testing.py", "recording.py", "models.py"):
         for node in ast.walk(ast.parse((ROOT / "src/mentis" / door).read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.level == 1:
                 found |= {name.name: f"mentis.{node.module}" for name in node.names}

@@ -19,7 +19,7 @@ from run_tests import ROOT, run_pytest
 
 VERSIONS = ("3.11", "3.12", "3.13")
 # The pure rooms, and those that stand on what an operating system and its Python do.
-ROOMS = ("values", "compose", "render", "settle", "facts", "codec", "disk", "stores")
+ROOMS = ("values", "compose", "render", "settle", "facts", "codec", "system", "disk", "stores")
 
 
 def version_of(python: str) -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .act.builtin.channels import CallbackChannel
     from .act.functions import tool
     from .app.agent import Agent
+    from .app.record_export import export_record
     from .ask.attachments import attach
     from .compose.compose import Composition
     from .errors import ActFailed, BudgetReached, MentisError, OutputInvalid, SessionBusy
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from .prompts.cognition import open_cognition
     from .prompts.personas import Personas
     from .prompts.prompts import Prompts
-    from .record.export import export_record
     from .record.record import open_record
     from .settings.change import open_settings
     from .status.statuses import open_statuses
@@ -127,7 +127,7 @@ _HOMES = {
     "attach": "ask.attachments",
     "auditor_script": "ledger.bundle",
     "create_home": "home.create",
-    "export_record": "record.export",
+    "export_record": "app.record_export",
     "load_shipped": "library.load",
     "open_acts": "tools.acts",
     "open_cognition": "prompts.cognition",

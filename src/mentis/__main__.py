@@ -14,10 +14,9 @@ def main() -> int:
         sys.stderr.write("stopped\n")
         code = 130
     if code == 130:
-        from signal import SIG_BLOCK, SIGINT, pthread_sigmask
+        from .system.signals import ignore_interrupts
 
-        # Python might end by the signal after all, and a second one leave a traceback.
-        pthread_sigmask(SIG_BLOCK, {SIGINT})
+        ignore_interrupts()  # Python might end by one after all, and a second one leave a traceback
     return code
 
 

@@ -280,7 +280,7 @@ async def test_what_the_persona_keeps_about_itself_is_told_alike_in_all_sessions
     soul.parent.mkdir(parents=True, exist_ok=True)
     soul.write_text("I like the smell of rain on warm stone.", encoding="utf-8")
     provider = Replies(at_once=32)
-    async with opened(home, provider, features__cortexEnabled="true") as agent:
+    async with opened(home, provider, features__persona_memory="true") as agent:
         await _everybody(agent, 32)
     assert "rain on warm stone" in json.dumps(provider.systems[0])
     assert all(system == provider.systems[0] for system in provider.systems)

@@ -58,6 +58,7 @@ def test_the_contracts_hold(copy: Path) -> None:
     ("module", "line", "contract"),
     [
         ("values/planted.py", "import mentis.turn", LAYERS),
+        ("system/planted.py", "import mentis.disk", LAYERS),
         ("settings/planted.py", "import mentis.home", LAYERS),
         ("home/planted.py", "import mentis.record", LAYERS),
         ("record/planted.py", "import mentis.status", LAYERS),

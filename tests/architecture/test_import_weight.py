@@ -41,7 +41,9 @@ def packages(modules: set[str]) -> set[str]:
     return {module.partition(".")[0] for module in modules}
 
 
-@pytest.mark.parametrize("module", ["mentis", "mentis.testing", "mentis.recording"])
+@pytest.mark.parametrize(
+    "module", ["mentis", "mentis.testing", "mentis.recording", "mentis.models"]
+)
 def test_importing_mentis_loads_next_to_nothing(module: str) -> None:
     added = modules_loaded_by("-c", f"import {module}") - modules_loaded_by("-c", "")
     assert packages(added) & HEAVY == set()

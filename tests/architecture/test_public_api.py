@@ -12,7 +12,7 @@ import pytest
 from inline_snapshot import snapshot
 
 import mentis
-from mentis import recording, testing
+from mentis import models, recording, testing
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOWN = [
@@ -20,7 +20,9 @@ SHOWN = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").glob("*.py")),
 ]
-INNER = re.compile(r"^\s*(?:from|import) (mentis\.(?!(?:testing|recording)\b)\S+)", re.MULTILINE)
+INNER = re.compile(
+    r"^\s*(?:from|import) (mentis\.(?!(?:testing|recording|models)\b)\S+)", re.MULTILINE
+)
 
 
 def test_the_public_names_are_these() -> None:
@@ -103,7 +105,9 @@ def test_the_public_names_are_these() -> None:
     assert len(mentis.__all__) <= 70
 
 
-@pytest.mark.parametrize("module", [mentis, testing, recording], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [mentis, testing, recording, models], ids=lambda module: module.__name__
+)
 def test_a_public_name_can_be_had_from_where_it_is_said_to_be(module: ModuleType) -> None:
     for name in module.__all__:
         found = getattr(module, name)
@@ -121,7 +125,7 @@ def test_every_public_name_stands_in_one_chapter_of_the_reference(
     assert sorted(listed) == sorted(mentis.__all__)
     written = page.api_page() + page.values_page()
     assert " object at 0x" not in written
-    public = (*mentis.__all__, *testing.__all__, *recording.__all__)
+    public = (*mentis.__all__, *testing.__all__, *recording.__all__, *models.__all__)
     assert all(f"### `{name}`" in written for name in public)
 
 
@@ -167,7 +171,9 @@ def test_an_example_imports_only_what_is_public(path: Path) -> None:
     assert INNER.findall(path.read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize("module", [mentis, testing, recording], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [mentis, testing, recording, models], ids=lambda module: module.__name__
+)
 def test_another_name_is_an_ordinary_attribute_error(module: ModuleType) -> None:
     with pytest.raises(AttributeError, match=f"'{module.__name__}' has no attribute 'nothing'"):
         _ = module.nothing

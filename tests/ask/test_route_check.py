@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import cast
 
 import anyio
 import pytest
+from tests.model_servers import LLAMACPP, LMSTUDIO, OLLAMA, VLLM, ModelServer, serving
 
 from mentis.app import wiring
 from mentis.app.agent import Agent
@@ -581,3 +583,102 @@ def test_a_direct_name_opens_an_agent_like_any_other_route(home: Path) -> None:
     agent = Agent.open(home, route="ollama/llama3.2", parts=Parts(environ={}))
     agent.close()
     assert (agent.route.backend, agent.route.model) == ("openai", "llama3.2")
+
+
+def at_server(home: Path, server: ModelServer, model: str = "m", extra: str = "") -> None:
+    toml = f'[routes.default]\nurl = "{server.url}"\nmodel = "{model}"\n{extra}'
+    (home / "mentis.toml").write_text(toml, encoding="utf-8")
+
+
+async def test_a_route_is_ready_only_if_its_server_answered(home: Path) -> None:
+    with serving(VLLM) as server:
+        at_server(home, server, "Qwen/Qwen3-8B")
+        (there,) = await check_routes(home, contact=True, parts=Parts(environ={}))
+        assert server.asked == [("GET", "/v1/models")]
+        (unasked,) = await check_routes(home, parts=Parts(environ={}))
+    (gone,) = await check_routes(home, contact=True, parts=Parts(environ={}))
+    assert (there.reached, there.problems) == (True, ())
+    assert unasked.reached is None
+    assert gone.reached is False
+    assert "is the server running" in gone.problems[0]
+
+
+async def test_a_model_that_the_server_has_not_is_told_with_those_it_has(home: Path) -> None:
+    with serving(OLLAMA) as server:
+        at_server(home, server, "mistral")
+        (check,) = await check_routes(home, contact=True, parts=Parts(environ={}))
+        assert "it has: llama3.2:latest, qwen3:8b (ollama pull mistral)" in check.problems[0]
+        at_server(home, server, "llama3.2")
+        (check,) = await check_routes(home, contact=True, parts=Parts(environ={}))
+    assert check.problems == ()
+    with serving(LMSTUDIO) as server:
+        at_server(home, server, "other")
+        (check,) = await check_routes(home, contact=True, parts=Parts(environ={}))
+    assert (check.problems, check.reached) == ((), True)
+    assert "it has: meta-llama-3.1-8b-instruct" in check.notes[0]
+
+
+async def test_a_server_without_a_list_answered_and_one_that_refuses_the_key_is_not_ready(
+    home: Path,
+) -> None:
+    with serving({}) as server:
+        at_server(home, server)
+        (check,) = await check_routes(home, contact=True, parts=Parts(environ={}))
+    assert (check.reached, check.problems) == (True, ())
+    assert "has no list of models" in check.notes[0]
+    with serving(VLLM, key="k-1") as server:
+        at_server(home, server)
+        (check,) = await check_routes(home, contact=True, parts=Parts(environ={}))
+    assert "the key was not accepted" in check.problems[0]
+
+
+async def test_the_room_that_a_server_lists_counts_for_the_next_turn(home: Path) -> None:
+    with serving(LLAMACPP, room=2048) as server:
+        at_server(home, server)
+        (check,) = await check_routes(home, contact=True, parts=Parts(environ={}))
+        assert check.context_tokens == 2048
+        assert any("it holds 2048 tokens" in note for note in check.notes)
+        async with Agent.open(home, parts=Parts(environ={})) as agent:
+            assert agent.route.context_tokens == 2048
+            result = await agent.chat("Hello?")
+    assert (result.reply.text, result.passed_over) == ("Hello.", ())
+    assert server.bodies[0]["max_tokens"] == 512, "an answer leaves room for the prompt"
+
+
+async def test_the_room_of_a_model_that_got_more_of_it_is_learned_anew(home: Path) -> None:
+    with serving(LLAMACPP) as server:
+        at_server(home, server)
+        await check_routes(home, contact=True, parts=Parts(environ={}))
+        roomy = LLAMACPP["/v1/models"].replace(b'"n_ctx":2048', b'"n_ctx":65536')
+        server.pages = {"/v1/models": roomy}
+        (check,) = await check_routes(home, contact=True, parts=Parts(environ={}))
+    assert check.context_tokens == 32768, "as the settings say"
+
+
+async def test_a_prompt_that_does_not_fit_is_made_again_for_the_room_that_the_refusal_names(
+    home: Path,
+) -> None:
+    with serving({}, room=2048) as server:
+        at_server(home, server)
+        async with Agent.open(home, parts=Parts(environ={})) as agent:
+            result = await agent.chat("The sea is wide and blue. " * 100)
+    assert result.reply.text == "Hello."
+    assert [one.failure for one in result.passed_over] == ["provider-refused"]
+    first, second = server.bodies
+    assert len(json.dumps(second)) < 2048 * 4 < len(json.dumps(first))
+    (learned,) = json.loads((home / "learned.json").read_text(encoding="utf-8"))
+    assert (learned["fact"], learned["value"]) == ("context_tokens", 2048)
+
+
+async def test_the_embedded_model_is_called_a_test_engine_and_its_language_is_told(
+    home: Path,
+) -> None:
+    (home / "mentis.toml").write_text("", encoding="utf-8")
+    persona = home / "personas" / "ada" / "persona.toml"
+    (check,) = await check_routes(home, parts=Parts(environ={}))
+    assert "test engine" in check.notes[0]
+    assert len(check.notes) == 1
+    text = persona.read_text(encoding="utf-8")
+    persona.write_text(re.sub(r'language = ".*"', 'language = "German"', text), encoding="utf-8")
+    (check,) = await check_routes(home, parts=Parts(environ={}))
+    assert check.notes[1] == "ada: smollm2-135m speaks English only, and not German"

@@ -33,6 +33,8 @@ from mentis.ports.screener import ListedScreener, StoredVector
 from mentis.prompts.prompts import Prompts
 from mentis.recall.manifest import build_manifest
 from mentis.recall.manifest_file import FILE, encode_manifest, load_manifest
+from mentis.settings.assembly import AssemblySettings
+from mentis.settings.constant import Constant
 from mentis.tools.selection import own_reader
 from mentis.values.assembly import AssembledPrompt
 from mentis.values.cognition import Memory, Screening
@@ -418,10 +420,10 @@ async def test_what_is_missing_falls_back_to_what_ships_and_is_read_once(home: P
     ],
 )
 async def test_without_a_usable_vector_words_choose_and_the_step_is_told(
-    home: Path, embedder: Counting, said: str
+    home: Path, embedder: Counting, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await built(home, Counting())
-    settings(home, "[assembly]\nembed_seconds = 0.05")
+    monkeypatch.setattr(AssemblySettings, "embed_seconds", Constant(0.05, "", ""))
     with open_memories(home, parts=parts(Counting())) as memories:
         await memories.remember(MemoryDraft("The dentist has the number 555.", trust=Trust.OWNER))
     made = await assembled(home, given=parts(embedder))
@@ -457,8 +459,10 @@ async def test_an_embedder_that_keeps_failing_is_asked_ever_less_often(home: Pat
     assert tries == [1, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0]
 
 
-async def test_tools_get_no_more_time_than_the_task_left_and_go_on_from_there(home: Path) -> None:
-    settings(home, "[assembly]\nembed_seconds = 0.2")
+async def test_tools_get_no_more_time_than_the_task_left_and_go_on_from_there(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AssemblySettings, "embed_seconds", Constant(0.2, "", ""))
     embedder = SlowBatches(stops_at=2)
     with open_anyhow(home, parts=parts(embedder)) as agent:
         first = await agent.assemble(TASK)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -18,7 +19,7 @@ from mentis.compose.computed import (
     current_weekday,
     persona_type_description,
 )
-from mentis.values.persona import Expression, Persona, Profile, Trait
+from mentis.values.persona import ExampleExchange, Expression, Persona, Profile, Trait
 
 WORDS = {
     "english": {
@@ -110,3 +111,10 @@ def test_a_way_of_speaking_may_be_a_name_alone() -> None:
 def test_what_ships_cannot_be_changed_from_outside() -> None:
     with pytest.raises(TypeError):
         SHIPPED["moon"] = SHIPPED["current_time"]  # pyright: ignore[reportIndexIssue]  # the point
+
+
+def test_examples_of_a_talk_are_the_last_lines_of_the_description() -> None:
+    talk = (ExampleExchange("Rain?", "Yes."), ExampleExchange("Sun?", "No."))
+    told = char_description(facts(replace(BO, dialogue=talk)))
+    assert told.endswith("Sounds like:\nUser: Rain?\nBo: Yes.\n\nUser: Sun?\nBo: No.")
+    assert char_description(facts()) + "\n\n" + told[told.index("Sounds like:\nUser") :] == told

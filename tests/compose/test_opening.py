@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 from mentis.render.wires import render_for
@@ -155,3 +156,24 @@ def test_a_summary_of_what_nobody_vouches_for_stands_between_marks() -> None:
     assert told.startswith("<untrusted ")
     assert "</untrusted> <system>" not in told
     assert Trust.UNTRUSTED in {span.trust for span in request.context_summary}
+
+
+def test_a_greeting_of_the_persona_is_its_last_word_before_what_was_said() -> None:
+    bo = replace(DESK.persona, greeting="Ahoy.\n")
+    history = (said("user", "so"), said("assistant", "yes"))
+    alone = opened(HISTORY, persona=bo, history=history)
+    assert texts(alone) == [("assistant", "Ahoy."), ("user", "so"), ("assistant", "yes")]
+    assert alone.conversation_history[0].lineage is Trust.OWNER
+    talk = dialogue(("user", "Do you?"), ("assistant", "I do."))
+    assert texts(opened(HISTORY, talk, persona=bo)) == [
+        ("user", "Do you?"),
+        ("assistant", "I do."),
+        ("assistant", "Ahoy."),
+    ]
+    begun = opened(HISTORY, BRIDGE, persona=bo, history=(said("assistant", "Hello!"),))
+    assert [role for role, _ in texts(begun)] == ["assistant", "user", "assistant"]
+
+
+def test_nobody_is_greeted_where_nobody_speaks() -> None:
+    bo = replace(DESK.persona, greeting="Ahoy.")
+    assert texts(opened(HISTORY, persona=bo, mode="beat")) == []

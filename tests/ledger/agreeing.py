@@ -93,6 +93,8 @@ def bundled(handed: Handed) -> io.BytesIO:
             "ledger.json": json.dumps(about).encode(),
         }
         for name in source.namelist():
+            if name == "report.html":  # it would hold other lines
+                continue
             target.writestr(name, changed.get(name) or source.read(name))
     return made
 

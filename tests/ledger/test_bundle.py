@@ -214,6 +214,7 @@ def test_the_bundle_explains_itself(full: Ledger, tmp_path: Path) -> None:
             "checkpoints.txt",
             "entries.jsonl",
             "ledger.json",
+            "report.html",
             "verify.py",
         ]
         readme = archive.read("README.txt").decode()

@@ -283,7 +283,7 @@ class Held(Script):
 
 
 async def test_a_thought_is_broken_off_once_somebody_speaks_elsewhere(tmp_path: Path) -> None:
-    where, clock = made(tmp_path, f"{AGAIN}[run]\npoll = 0.01\n"), Paced()
+    where, clock = made(tmp_path, AGAIN), Paced()
     held = Held("Hello.")
     parts = Parts(provider=held, clock=clock, handlers=(note,))
     async with Agent.open(where.home, parts=parts) as agent:

@@ -171,6 +171,21 @@ async def test_what_is_looked_up_is_what_is_searched(embedder: Letters | None, q
         memories.look_up("\ud800", None, wanted=EVERYTHING_PUBLIC, limit=1)
 
 
+async def test_a_list_comes_in_pages_however_little_of_it_a_filter_lets_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mentis.memories.memories._PIECE", 2)
+    memories = made()
+    for number in range(9):
+        scope = "work" if number % 4 == 0 else ""
+        await memories.remember(MemoryDraft(f"note {number}", "fact", Trust.OWNER, scope=scope))
+    wanted = MemoryFilter(scopes=("work",))
+    whole = memories.list(wanted)
+    assert [one.text for one in whole] == ["note 0", "note 4", "note 8"]
+    first = memories.page(wanted, count=2)
+    assert (first, memories.page(wanted, count=2, after=first[-1].id)) == (whole[:2], whole[2:])
+
+
 async def test_said_twice_it_is_one_memory_with_a_note() -> None:
     memories = made()
     (first,) = await keep(memories, "Tea at five")

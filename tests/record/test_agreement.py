@@ -11,7 +11,7 @@ import pytest
 from mentis.errors import MentisError
 from mentis.home.create import create_home
 from mentis.ledger import auditor
-from mentis.record.export import export_record
+from mentis.record.export import write_export
 from mentis.record.record import open_record
 from mentis.record.verify_home import verify_home
 from mentis.values.entry import Draft
@@ -56,7 +56,7 @@ def audited(home: Path, bundle: Path) -> bool:
     """Whether the auditor finds the export whole; what is not handed out at all is not."""
     try:
         with open_record(home) as record:
-            pin = export_record(record, bundle).pin
+            pin = write_export(record, bundle).pin
     except MentisError:
         return False
     told = auditor.audit(str(bundle), key=pin.public_key, origin=pin.origin, checkpoints=())

@@ -168,7 +168,7 @@ def export(owned: Owned, path: Path, monkeypatch: pytest.MonkeyPatch) -> list[st
 
     monkeypatch.setattr(record_export, "export_bundle", slowly)
     with owned.open() as record:
-        return audit(record_export.export_record(record, path))
+        return audit(record_export.write_export(record, path))
 
 
 def audit(done: record_export.RecordExport) -> list[str]:
@@ -261,7 +261,7 @@ def test_an_entry_that_is_just_being_erased_from_a_segment_breaks_no_verdict_and
         (verdict,) = verify_home(owned.path)
     assert (verdict.findings, [one.index for one in verdict.erased]) == ((), [2])
     with half_done(partial(owned.erase, 3), place, monkeypatch), owned.open() as record:
-        assert audit(record_export.export_record(record, tmp_path / "bundle.zip")) == []
+        assert audit(record_export.write_export(record, tmp_path / "bundle.zip")) == []
 
 
 def test_a_turn_that_is_just_being_emptied_breaks_no_verdict(
@@ -340,7 +340,7 @@ def test_no_entry_is_moved_between_the_two_looks_with_which_an_export_begins(
     monkeypatch.setattr(SqlLedger, "snapshot", overtaken)
     owned.acts = [rotate]
     with owned.open() as record:
-        done = record_export.export_record(record, tmp_path / "bundle.zip")
+        done = record_export.write_export(record, tmp_path / "bundle.zip")
     assert (audit(done), done.entries, len(refused)) == ([], 10, 1)
 
 

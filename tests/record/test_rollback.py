@@ -296,7 +296,7 @@ def rotate(home: Path, index: int) -> Path:
 
 def audited(home: Path, path: Path) -> list[object]:
     with open_record(home) as record:
-        done = record_export.export_record(record, path)
+        done = record_export.write_export(record, path)
     pin = done.pin
     told = auditor.audit(str(path), key=pin.public_key, origin=pin.origin, checkpoints=[])
     return list(told["findings"])

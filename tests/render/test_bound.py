@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -10,6 +11,7 @@ import pytest
 
 from mentis.render.wires import render_for
 from mentis.settle.readers import read_all, reader_for
+from mentis.values.options import CallOptions
 from mentis.values.request import PromptRequest, ToolChoice
 from mentis.values.route import Route
 from mentis.values.tool import ToolDeclaration
@@ -151,3 +153,13 @@ def test_what_fits_is_what_the_reader_makes_an_action_of() -> None:
 def test_only_where_there_are_no_native_tools_and_the_server_can(route: Route, bound: bool) -> None:
     assert ("response_format" in payload(LOOK, route=route)) is bound
     assert "response_format" not in payload(route=route)
+
+
+def test_an_answer_that_is_held_to_a_form_is_not_cut_by_a_stop_word() -> None:
+    route = replace(EMBEDDED, options=CallOptions(stop=("\n\n",)))
+    request = PromptRequest(tool_declarations=(LOOK,), current_text="Hi")
+    bound = render_for("openai-chat", request, route)
+    assert "stop" not in bound.payload
+    assert [loss.pointer for loss in bound.losses if loss.code == "option"] == ["/stop"]
+    free = render_for("openai-chat", PromptRequest(current_text="Hi"), route)
+    assert free.payload["stop"] == ["\n\n"]

@@ -40,7 +40,6 @@ def test_every_value_is_listed_with_those_of_each_tool(tmp_path: Path) -> None:
         ('[acts]\nbuiltin = ["shell"]', "there is no 'shell'"),
         ('[acts]\npolicy = "loose"', "acts.policy"),
         ("[acts]\npolici = 1", "did you mean 'policy'"),
-        ("[cortex]\ninput_share = 0.6", "more than the whole"),
         ("[tools.x]", "needs a command or a url"),
         ('[tools.x]\ncommand = ["a"]\nurl = "b"', "not both"),
         ('[tools.x]\ncommand = ["a"]\nfile = "b.py"\nkind = "mcp"', "file is not for a tool"),

@@ -162,15 +162,15 @@ def test_a_variable_finds_its_setting_whatever_the_spelling(
         MENTIS_FEATURES__CORTEXENABLED=value,
         MENTIS_LIMITS__MEMORY_CHARS="99",
     )
-    assert settings.model.features.cortexEnabled is enabled
+    assert settings.model.features.persona_memory is enabled
     assert settings.model.limits.memory_chars == 99
     origin = "environment MENTIS_FEATURES__CORTEXENABLED"
-    assert origins(settings)["features.cortexEnabled"] == (enabled, origin)
+    assert origins(settings)["features.persona_memory"] == (enabled, origin)
 
 
 def test_persona_memory_is_on_by_default() -> None:
     model = load_settings(None, {}).model
-    assert model.features.cortexEnabled
+    assert model.features.persona_memory
     assert model.limits.memory_chars == 8000
 
 
@@ -183,14 +183,14 @@ def test_live_settings_follow_the_file_and_survive_a_slip_in_it(tmp_path: Path) 
     load(tmp_path, "[features]\ncortexEnabled = true\n")
     live = LiveSettings(tmp_path, {})
     first, fault = live.current()
-    assert first.model.features.cortexEnabled
+    assert first.model.features.persona_memory
     assert fault is None
     assert live.current()[0] is first
     load(tmp_path, "[features]\ncortexEnabled = false\n")
-    assert not live.current()[0].model.features.cortexEnabled
+    assert not live.current()[0].model.features.persona_memory
     (tmp_path / FILE).write_text("[features\n", encoding="utf-8")
     held, fault = live.current()
-    assert not held.model.features.cortexEnabled
+    assert not held.model.features.persona_memory
     assert isinstance(fault, SettingsError)
     (tmp_path / FILE).unlink()
     assert isinstance(live.current()[1], SettingsError)

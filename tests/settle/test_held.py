@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mentis.settle.readers import Reader, reader_for
+from mentis.settle.readers import Reader, read_all, reader_for
 from mentis.values.reply import Reply, TextDelta
 from mentis.values.tool import ToolDeclaration
 
@@ -89,6 +89,21 @@ def test_nothing_is_lost_and_nothing_told_twice(pieces: list[str]) -> None:
     assert "".join(whole) + end == heard
 
 
+@pytest.mark.parametrize("before", ["```json\n<tool_call>```", '["<tool_call>"] '])
+def test_nothing_is_told_from_the_mark_of_a_call_on_wherever_it_stands(before: str) -> None:
+    told, late, reply = hear(in_text(), list(f"{before}json\n{CALL}"))
+    assert "".join(told) + late == before[: before.index("<")]
+    assert reply.text == "".join(told).strip()
+    assert [problem.code for problem in reply.errors] == ["bad-json"]
+
+
+def test_a_call_before_the_mark_of_one_that_cannot_be_read_is_read() -> None:
+    told, late, reply = hear(in_text(), list(f" So:\n{CALL}<tool_call>"))
+    assert ("".join(told) + late).strip() == reply.text == "So:"
+    assert [action.type for action in reply.actions] == ["look"]
+    assert [problem.code for problem in reply.errors] == ["bad-json"]
+
+
 def test_where_nothing_was_offered_everything_is_told_at_once() -> None:
     told, late, reply = hear(reader_for("text", tools=[]), ['{"actions": ', "[]}"])
     assert (told, late, reply.text) == (['{"actions": ', "[]}"], "", '{"actions": []}')
@@ -129,3 +144,11 @@ def test_a_bound_answer_that_calls_tells_nothing() -> None:
 def test_a_server_that_does_not_keep_to_the_schema_is_read_as_words() -> None:
     told, late, reply = hear(in_text(bound=True), ["Hel", "lo", " there"])
     assert (told, late, reply.text) == (["Hel", "lo", " there"], "", "Hello there")
+
+
+@given(st.lists(st.sampled_from([*'{}[]"`<n \n', "```json\n", CALL, "<tool_call>", "<think>"])))
+def test_an_answer_that_nobody_listens_to_is_read_the_same(pieces: list[str]) -> None:
+    _, _, reply = hear(in_text(), pieces)
+    assert read_all(in_text(), pieces) == reply
+    bound = [json.dumps({"text": "".join(pieces)})]
+    assert read_all(in_text(bound=True), bound) == hear(in_text(bound=True), bound)[2]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mentis.codec.forms import to_json
 from mentis.settle.openai_chat import ChatReader
+from mentis.settle.readers import read_all
 from mentis.values.action import Action
 from mentis.values.reply import CallDelta, ReasoningDelta, Reply, TextDelta, Usage
 
@@ -184,3 +185,36 @@ def test_how_the_text_was_cut_into_pieces_does_not_matter(text: str, data: st.Da
     pieces = [text[a:b] for a, b in pairwise(edges)]
     reply = read(*(event({"content": piece}) for piece in pieces), event(finish="stop"))
     assert reply.text == text
+
+
+@given(st.data())
+def test_an_answer_that_nobody_listens_to_is_the_same_reply(data: st.DataObject) -> None:
+    deltas = st.sampled_from(
+        [
+            {"content": "Yes"},
+            {"content": ""},
+            {"content": None},
+            {"content": "a", "role": "assistant"},
+            {"reasoning": "hm"},
+            {"content": [{"text": "b"}]},
+            {},
+        ]
+    )
+    choices = st.fixed_dictionaries(
+        {"delta": deltas},
+        optional={
+            "index": st.sampled_from([0, 1]),
+            "finish_reason": st.sampled_from([None, "stop", "length", "odd"]),
+        },
+    )
+    events = st.fixed_dictionaries(
+        {"choices": st.lists(choices, max_size=2)},
+        optional={
+            "model": st.just("m"),
+            "usage": st.sampled_from([None, {"prompt_tokens": 1}]),
+            "error": st.sampled_from([None, {"message": "no"}]),
+        },
+    )
+    told = [json.dumps(event) for event in data.draw(st.lists(events))]
+    told += data.draw(st.sampled_from([[], ["[DONE]"], ["no json"]]))
+    assert read_all(ChatReader(), told) == read(*told)

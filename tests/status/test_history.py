@@ -14,7 +14,7 @@ import pytest
 from mentis.errors import HistoryBroken
 from mentis.home.create import create_home
 from mentis.ledger.guardian.examples import good_window
-from mentis.record.export import export_record
+from mentis.record.export import write_export
 from mentis.record.record import open_record
 from mentis.status.statuses import open_statuses
 
@@ -187,7 +187,7 @@ def test_entries_of_an_older_recipe_are_taken_as_unverified_when_asked_for(
         assert check_history(exported)[0] == 0
     assert mentis(home, "list").count("[unverified]") == 3
     with open_record(home) as record:
-        export_record(record, tmp_path / "bundle.zip")
+        write_export(record, tmp_path / "bundle.zip")
     auditor = [sys.executable, "-m", "mentis.ledger.auditor", str(tmp_path / "bundle.zip")]
     told = subprocess.run(auditor, capture_output=True, check=False, text=True).stdout
     assert "5 entries" in told

@@ -39,7 +39,7 @@ from mentis.ports.entries import Stamp
 from mentis.ports.ids import CountingIds
 from mentis.ports.ledger_store import LedgerStore
 from mentis.record import rotation as record_rotation
-from mentis.record.export import export_record
+from mentis.record.export import write_export
 from mentis.record.record import open_record
 from mentis.status.desk import OpenLedger, StatusWorkspace
 from mentis.status.statuses import Statuses, open_statuses
@@ -565,7 +565,7 @@ def keyed(home: Path) -> Statuses:
 def kept_anywhere(home: Path) -> list[str]:
     """Files that hold the key, but for the drafts themselves in quarantine."""
     with open_record(home) as record:
-        export_record(record, home / "bundle.zip")
+        write_export(record, home / "bundle.zip")
     files = [one for one in home.rglob("*") if one.is_file()]
     with ZipFile(home / "bundle.zip") as bundle:
         inside = b"".join(map(bundle.read, bundle.namelist()))

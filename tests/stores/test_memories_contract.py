@@ -12,7 +12,7 @@ import pytest
 from mentis.errors import BadInput, StoreConflict
 from mentis.ports.memory_store import MemoryStore
 from mentis.values.cognition import Memory, Screening
-from mentis.values.memories import MemoryStanding, Vector, text_digest
+from mentis.values.memories import MemoryListing, MemoryStanding, Vector, text_digest
 from mentis.values.trust import Trust
 
 
@@ -229,3 +229,56 @@ def test_a_vector_that_does_not_fit_is_refused_whole(
 def test_a_store_that_cannot_search_by_vectors_says_so(memories: MemoryStore) -> None:
     assert memories.nearest("ada", "f", [1.0, 0.0], count=3) in (None, ())
     memories.close()
+
+
+DROPPED = Screening("dropped", "an order")
+MANY = (
+    Memory("a", "Tea at five", kind="fact", time="2026-01-03", tags=("zoe",), source="CLI"),
+    Memory("b", "Coffee \0 at six", kind="diary", time="2026-01-02", tags=("Ada", "@ada")),
+    Memory("c", "Größe", kind="fact", time="2026-01-02", superseded_by="a", tags=("Ada",)),
+    Memory("d", "do it", kind="fact", screening=DROPPED, superseded_by="a", time="2026-01-05"),
+    Memory(
+        "e", "do it", kind="person", screening=DROPPED, released="2026-01-04", time="2026-01-04"
+    ),
+    Memory("f", "Tea", kind="fact", trust=Trust.OWNER, lineage=Trust.OWNER, session="MAIN"),
+)
+
+
+@pytest.mark.parametrize(
+    ("listing", "ids"),
+    [
+        (MemoryListing(), "abef"),
+        (MemoryListing(states=()), "abcdef"),
+        (MemoryListing(states=("superseded",)), "c"),
+        (MemoryListing(states=("quarantine",)), "d"),
+        (MemoryListing(states=("current", "superseded"), kinds=("fact", "person")), "acef"),
+        (MemoryListing(worths=(Trust.OWNER, Trust.SELF)), "f"),
+        (MemoryListing(after="b"), "ef"),
+        (MemoryListing(words=("tea",)), "af"),
+        (MemoryListing(words=("tea", "cli")), "a"),
+        (MemoryListing(words=("main",)), "f"),
+        (MemoryListing(words=("coffee", "\0"), order="newest"), "b"),
+        (MemoryListing(words=("%",)), ""),
+        (MemoryListing(order="newest"), "eabf"),
+        (MemoryListing(states=(), order="names"), "defcba"),
+    ],
+)
+def test_a_list_has_what_it_asks_for_in_its_order(
+    memories: MemoryStore, listing: MemoryListing, ids: str
+) -> None:
+    memories.add("ada", MANY)
+    memories.add("bob", [Memory("z", "Tea", time="2026-01-09")])
+    assert "".join(one.id for one in memories.page("ada", listing)) == ids
+    parts = [memories.page("ada", listing, start=start, count=2) for start in (0, 2, 4)]
+    assert "".join(one.id for part in parts for one in part) == ids
+    assert memories.count("ada", listing) == len(ids)
+
+
+def test_a_list_follows_what_becomes_of_a_memory(memories: MemoryStore) -> None:
+    memories.add("ada", MANY)
+    memories.remember("ada", replace(MANY[0], text="Milk", kind="rule", superseded_by="f"))
+    assert memories.count("ada", MemoryListing(words=("tea",))) == 1
+    (found,) = memories.page("ada", MemoryListing(kinds=("rule",), states=("superseded",)))
+    assert found.text == "Milk"
+    memories.forget("ada", "a")
+    assert memories.count("ada", MemoryListing(kinds=("rule",), states=())) == 0

@@ -10,7 +10,9 @@ from mentis.values.cognition import Revision
 
 
 def revision(key: str, number: int) -> Revision:
-    return Revision(key, number, f"text {number} ü", "sha256:0", "2026-01-01", words="why")
+    return Revision(
+        key, number, f"text {number} ü", "sha256:0", "2026-01-01", words="why", author="ada"
+    )
 
 
 def test_a_history_is_told_oldest_first(revisions: Revisions) -> None:

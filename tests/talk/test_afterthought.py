@@ -226,8 +226,8 @@ def plan(mode: Mode) -> IdlePlan:
     return IdlePlan(mode, ListedChance((0.0, 0.5, 1.0)))
 
 
-@pytest.mark.parametrize(("mode", "starts"), [("off", []), ("selten", [3]), ("mittel", [2, 4]),
-                                              ("hoch", [1, 2, 3, 4])])  # fmt: skip
+@pytest.mark.parametrize(("mode", "starts"), [("off", []), ("rare", [3]), ("medium", [2, 4]),
+                                              ("frequent", [1, 2, 3, 4])])  # fmt: skip
 def test_a_cycle_begins_with_every_third_second_or_first_message(
     mode: Mode, starts: list[int]
 ) -> None:
@@ -241,7 +241,7 @@ def test_a_cycle_begins_with_every_third_second_or_first_message(
 
 
 def test_waiting_leads_to_the_next_phase_and_writing_back_to_the_last() -> None:
-    made = plan("hoch")
+    made = plan("frequent")
     made.note_message("main", 100.0)
     assert made.due == 120.0
     made.note_wait(200.0)
@@ -255,7 +255,7 @@ def test_waiting_leads_to_the_next_phase_and_writing_back_to_the_last() -> None:
 
 
 def test_another_session_or_switching_it_off_ends_the_cycle() -> None:
-    made = plan("mittel")
+    made = plan("medium")
     for session in ("a", "a"):
         made.note_message(session, 0.0)
     assert made.due is not None
@@ -312,7 +312,11 @@ class Silence:
 
     def quiet(self) -> IdleCycle:
         return IdleCycle(
-            self._think, plan("hoch"), self.time, on_afterthought=self._tell, wait=self.time.sleep
+            self._think,
+            plan("frequent"),
+            self.time,
+            on_afterthought=self._tell,
+            wait=self.time.sleep,
         )
 
     async def _think(self, session: str) -> Afterthought:
@@ -375,5 +379,5 @@ def test_the_switch_comes_before_the_mode(made: Path) -> None:
         encoding="utf-8",
     )
     settings = load_settings(other, {})
-    assert afterthought_mode(settings) == "selten"
+    assert afterthought_mode(settings) == "rare"
     assert settings.route("openai/x").variant == "experimental"

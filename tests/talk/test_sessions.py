@@ -60,6 +60,48 @@ def facts(entry: Entry) -> dict[str, object]:
     return cast("dict[str, object]", entry.body["turn"])
 
 
+async def test_what_is_taken_back_is_kept_and_no_longer_told(home: Path) -> None:
+    provider = ScriptedProvider(["one", "two", "three"])
+    async with opened(home, provider=provider) as agent:
+        await agent.chat("a")
+        await agent.chat("b")
+        entry = await agent.undo()
+        await agent.chat("c")
+        verdict, (session,) = agent.verify(), agent.sessions()
+        assert [turn.text for turn in agent.history()] == ["a", "one", "b", "two", "", "c", "three"]
+        await agent.undo()
+        await agent.undo()
+        with pytest.raises(UsageError, match="nobody has said anything"):
+            await agent.undo()
+        assert agent.verify().intact
+    assert [text for _, text in messages(provider.sent[2])] == ["a", "one", "c"]
+    assert (facts(entry)["inner"], facts(entry)["replaces"], entry.source) == ("undo", 2, "owner")
+    assert verdict.intact
+    assert (session.told, session.replaced) == (4, 2)
+
+
+async def test_an_earlier_answer_is_told_again_and_each_is_listed_once(home: Path) -> None:
+    provider = ScriptedProvider(["one", "two", "three", "four"])
+    async with opened(home, provider=provider) as agent:
+        await agent.chat("a")
+        await agent.regenerate()
+        await agent.regenerate()
+
+        def listed() -> list[tuple[int, str, bool]]:
+            return [(one.number, one.text, one.current) for one in agent.answer_versions()]
+
+        assert listed() == [(0, "one", False), (2, "two", False), (4, "three", True)]
+        await agent.restore_answer(2)
+        assert [(text, counts) for _, text, counts in listed()] == [
+            ("one", False), ("two", True), ("three", False)
+        ]  # fmt: skip
+        with pytest.raises(UsageError, match="none whose answer"):
+            await agent.restore_answer(7)
+        await agent.chat("b")
+        assert agent.verify().intact
+    assert [text for _, text in messages(provider.sent[3])] == ["a", "two", "b"]
+
+
 async def test_a_new_answer_takes_the_place_of_the_last_which_is_kept(home: Path) -> None:
     provider = ScriptedProvider(["one", "two", "better", "three"])
     async with opened(home, provider=provider) as agent:

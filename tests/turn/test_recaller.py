@@ -12,6 +12,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.constants import constants_set
 
 from mentis.act.functions import act
 from mentis.app.agent import Agent
@@ -25,6 +26,7 @@ from mentis.ports.act_handler import ActHandler
 from mentis.ports.screener import ListedScreener
 from mentis.render.compare import compare
 from mentis.render.wires import render_for
+from mentis.settings.sections import RecallSettings
 from mentis.turn.turn import TurnResult
 from mentis.values.cognition import Memory, Screening
 from mentis.values.entry import Draft
@@ -537,12 +539,14 @@ async def test_a_turn_goes_on_whatever_its_embedder_raises_or_however_slow_it_is
                 await anyio.sleep_forever()
             raise RuntimeError("native")
 
-    home, embedder = home_in(tmp_path, "\n[recall]\nembed_seconds = 0.05\n"), Odd()
-    async with Agent.open(home, parts=parts(["Hi."] * 2, handlers=TOOLS, embedder=embedder)) as one:
-        failed = await one.chat("Check the violin")
-        embedder.slow = True
-        with anyio.fail_after(10):
-            slow = await one.chat("Check the violin again")
+    home, embedder = home_in(tmp_path), Odd()
+    given = parts(["Hi."] * 2, handlers=TOOLS, embedder=embedder)
+    with constants_set(RecallSettings, embed_seconds=0.05):
+        async with Agent.open(home, parts=given) as one:
+            failed = await one.chat("Check the violin")
+            embedder.slow = True
+            with anyio.fail_after(10):
+                slow = await one.chat("Check the violin again")
     for result, said in ((failed, "failed (native)"), (slow, "took more than 0.05 s")):
         told = [step.reason for step in result.composed.trace.degraded if step.part == "embedder"]
         assert told == [f"{said}: compared by words alone"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from tests.constants import constants_set
 
 from mentis.app.agent import Agent
 from mentis.call.scripted import ScriptedProvider
@@ -19,6 +20,7 @@ from mentis.home.system import RandomIds
 from mentis.ledger.chain import make_stamp
 from mentis.ports.clock import FixedClock
 from mentis.record.record import open_record
+from mentis.settings.sections import FallbackSettings
 from mentis.values.entry import Draft
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, EndDelta, TextDelta
@@ -74,15 +76,16 @@ async def test_the_earlier_answer_is_given_and_marked_everywhere(home: Path) -> 
 
 
 async def test_what_was_done_since_does_not_crowd_out_what_was_said(home: Path) -> None:
-    provider, few = Failing("Paris."), {**ON, "MENTIS_FALLBACK__REPEAT_TURNS": "1"}
-    async with open_agent(home, provider, few) as agent:
+    provider = Failing("Paris.")
+    async with open_agent(home, provider, ON) as agent:
         live = await agent.chat("Capital of France?")
     with open_record(home) as record:
         acts = [Draft("act", "act", {"n": n}) for n in range(20)]
         record.store.append(record.agent, acts, make_stamp(FixedClock().now, RandomIds().salt))
     provider.down = True
-    async with open_agent(home, provider, few) as agent:
-        assert (await agent.chat("Capital of France?")).repeats == live.entry.index
+    with constants_set(FallbackSettings, repeat_turns=1):
+        async with open_agent(home, provider, ON) as agent:
+            assert (await agent.chat("Capital of France?")).repeats == live.entry.index
 
 
 @pytest.mark.parametrize(

@@ -25,13 +25,13 @@ def clock() -> Clock:
 
 @pytest.fixture
 def browsers(tmp_path: Path, clock: Clock) -> BrowserSessions:
-    settings = WebSettings(link_seconds=60, browser_hours=1)
+    settings = WebSettings(browser_hours=1)
     return BrowserSessions(Tokens(tmp_path / "config", tmp_path / "home"), settings, clock)
 
 
 def test_a_link_that_is_too_old_lets_nobody_in(browsers: BrowserSessions, clock: Clock) -> None:
     key = browsers.new_link()
-    clock.now = 61
+    clock.now = WebSettings.link_seconds + 1
     assert browsers.enter(key) is None
     clock.now = 0
     assert browsers.enter(key) is None

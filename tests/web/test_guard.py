@@ -15,6 +15,7 @@ import httpx2
 import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from tests.constants import constants_set
 from tests.web.loopback import listening
 
 from mentis.errors import ProviderUnreachable
@@ -232,7 +233,7 @@ def test_a_body_over_its_limit_is_refused_told_or_not(tmp_path: Path) -> None:
 
 
 def test_headers_over_their_limit_are_refused(tmp_path: Path) -> None:
-    with serving(tmp_path, header_bytes=2048) as place:
+    with constants_set(WebSettings, header_bytes=2048), serving(tmp_path) as place:
         assert place.get("/healthz", x_long="x" * 1800).status_code == 200
         assert place.get("/healthz", x_long="x" * 2040).status_code in (400, 431)
 
@@ -257,12 +258,12 @@ def test_a_body_that_does_not_come_is_given_up(tmp_path: Path) -> None:
 
 
 def test_a_head_that_does_not_come_is_given_up(tmp_path: Path) -> None:
-    with serving(tmp_path, header_seconds=0.05) as place:
+    with constants_set(WebSettings, header_seconds=0.05), serving(tmp_path) as place:
         assert raw(place, b"GET /healthz HTTP/1.1\r\nhost: loc") == b""
 
 
 def test_a_head_that_does_not_end_is_given_up(tmp_path: Path) -> None:
-    with serving(tmp_path, header_bytes=2048) as place:
+    with constants_set(WebSettings, header_bytes=2048), serving(tmp_path) as place:
         answer = raw(place, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-long: ", b"x" * 5000)
     assert answer.startswith(b"HTTP/1.1 400 ")
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from itertools import islice
 from typing import Protocol, cast
 
@@ -77,12 +78,19 @@ def _check(tool: ToolDeclaration) -> _Check:
         return known[1]
     try:
         check = _compiled(json.dumps(tool.parameters, allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as error:
+    except (TypeError, ValueError, RecursionError, ModuleNotFoundError) as error:
         raise _unusable(tool, error) from error
     if len(_known) >= _MOST_KNOWN:
         _known.clear()
     _known[id(tool.parameters)] = tool.parameters, check
     return check
+
+
+def has_checker() -> bool:
+    """Whether calls can be checked at all. The package that does it is an extra (`tools`): without
+    it every call is refused.
+    """
+    return find_spec("jsonschema_rs") is not None
 
 
 def refuse_unusable(tool: ToolDeclaration) -> None:
@@ -91,11 +99,18 @@ def refuse_unusable(tool: ToolDeclaration) -> None:
         check = _compiled.__wrapped__(json.dumps(tool.parameters, allow_nan=False))
         if check.refers:
             refuse_circles(check.schema)
-    except (TypeError, ValueError, RecursionError) as error:
+    except (TypeError, ValueError, RecursionError, ModuleNotFoundError) as error:
         raise _unusable(tool, error) from error
 
 
 def _unusable(tool: ToolDeclaration, why: Exception) -> BadInput:
+    if isinstance(why, ModuleNotFoundError):
+        return BadInput(
+            f"calls of tool {tool.name!r} cannot be checked, so none is made: the package"
+            " jsonschema-rs is not installed (pip install 'mentis[tools]')",
+            hint="pip install 'mentis[tools]'",
+            tool=tool.name,
+        )
     return BadInput(
         f"the schema of tool {tool.name!r} cannot be used: {_first_line(why)}",
         hint="mend the tool's parameters; references may only point inside them (#/...)",
@@ -107,7 +122,7 @@ def _unusable(tool: ToolDeclaration, why: Exception) -> BadInput:
 def _compiled(text: str) -> _Check:
     if len(text) > _MOST_CHARS:
         raise UncheckableSchema(f"it has {len(text)} characters, and {_MOST_CHARS} are allowed")
-    import jsonschema_rs  # heavy, and not every turn acts
+    import jsonschema_rs  # heavy, an extra, and not every turn acts
 
     schema = cast("dict[str, object]", json.loads(text))
     found = refers(schema)

@@ -248,7 +248,8 @@ def _checked(handler: ActHandler) -> _Entry:
     _refuse_length(spec)
     _refuse_halves(spec)
     _refuse_rest(spec)
-    spec = replace(spec, declaration=checked_declaration(spec.declaration))
+    own = spec.source == "builtin"
+    spec = replace(spec, declaration=checked_declaration(spec.declaration, own=own))
     return _Entry(handler, spec, _descriptor(spec))
 
 

@@ -13,13 +13,13 @@ from typing import cast
 from mentis.errors import BadInput
 from mentis.values.tool import ToolDeclaration
 
-from .payloads import refuse_unusable
+from .payloads import has_checker, refuse_unusable
 
 MOST_DEPTH = 64
 MOST_PARTS = 50_000
 
 
-def checked_declaration(tool: ToolDeclaration) -> ToolDeclaration:
+def checked_declaration(tool: ToolDeclaration, *, own: bool = False) -> ToolDeclaration:
     """The declaration with its own copy of the schema; BadInput when it cannot be used."""
     if not isinstance(tool.parameters, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # foreign
         raise _refused(tool.name, f"it is {type(tool.parameters).__name__}, not an object")
@@ -27,7 +27,8 @@ def checked_declaration(tool: ToolDeclaration) -> ToolDeclaration:
     if schema.setdefault("type", "object") != "object":
         raise _refused(tool.name, f"it describes {schema['type']!r}, and a payload is an object")
     copied = replace(tool, parameters=schema)
-    refuse_unusable(copied)
+    if not own or has_checker():  # ours are told without it, too; their calls wait for it
+        refuse_unusable(copied)
     return copied
 
 

@@ -52,6 +52,7 @@ from mentis.costs.record_reader import RecordReader, ReplayTurn, record_reader
 from mentis.costs.report import CostQuestion, cost_report
 from mentis.costs.request_search import RequestSearch, search_requests
 from mentis.costs.why import explain_turn
+from mentis.engines.catalogue import tuned_for_talk
 from mentis.errors import BadInput, MentisError, StoreLocked, UsageError
 from mentis.home.events import OnEvent
 from mentis.home.identity import RECORDED, unknown_recorded
@@ -59,6 +60,7 @@ from mentis.home.ledger import agents_here
 from mentis.home.parts import Parts
 from mentis.home.routes import open_routes, open_stage
 from mentis.home.system import RandomChance
+from mentis.library.edit import Edit
 from mentis.library.states import key_of
 from mentis.loop.aside import Aside, Asides
 from mentis.loop.given import poses_as_ours
@@ -95,15 +97,18 @@ from mentis.talk.sessions import (
     adopt_turns,
     adopted_results,
     adopted_turn,
+    answer_versions,
     branch_session,
     check_unbegun,
     first_message,
     message_again,
     opening_again,
+    restore_answer,
     session_outline,
     sessions_of,
     set_title,
     turn_entries,
+    undo_exchange,
 )
 from mentis.talk.side_call import SideCall, answer_side_call
 from mentis.talk.silence import DueAfterthought, due_afterthought_of, unless_somebody_speaks
@@ -128,6 +133,7 @@ from mentis.turn.replay.fork import (
     scripted_models,
     session_of,
 )
+from mentis.turn.replay.prompt_change import PromptInForceChange, prompt_changes
 from mentis.turn.replay.recorded_turn import RecordedTurn, find_entry, load_answer, load_turn
 from mentis.turn.replay.replay import Replay, replay_turn
 from mentis.turn.replay.what_if import EditTrial, WordingTrial, try_edit
@@ -157,6 +163,7 @@ from mentis.values.entry import Entry, Verdict
 from mentis.values.library import Library
 from mentis.values.options import CallOptions
 from mentis.values.part import MediaPart, ToolResultPart
+from mentis.values.persona import Persona
 from mentis.values.persona_draft import DraftKind, PersonaDraft
 from mentis.values.persona_update import PersonaUpdate, Progress, Trigger
 from mentis.values.recalled import OPENING, RESUME, RecalledContext, Stimulus
@@ -164,7 +171,7 @@ from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, Usage
 from mentis.values.request import HistoryScope, PromptRequest, RuntimeContext
 from mentis.values.route import Route
-from mentis.values.session import Session, SessionOutline
+from mentis.values.session import AnswerVersion, Session, SessionOutline
 from mentis.values.surroundings import NOWHERE, Surroundings
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Degradation
@@ -261,6 +268,11 @@ class Agent:
     def id(self) -> str:
         """The id that everything is recorded under: `home/persona`."""
         return self._parts.who.agent
+
+    @property
+    def persona(self) -> Persona:
+        """Who it is, as its file said when it was opened."""
+        return self._parts.who.persona
 
     @property
     def route(self) -> Route:
@@ -436,13 +448,14 @@ class Agent:
         since: datetime | None = None,
         until: datetime | None = None,
         dearest: int = 5,
+        session: str = "",
         of: str = "",
     ) -> CostReport:
         """What the calls of this agent cost, from its record: sums by day, session, route, model,
-        block or kind, and the dearest turns with what their caches lost. Nothing is asked. `of`
-        names a recorded agent of this home instead (`recorded/NAME`).
+        block or kind, and the dearest turns with what their caches lost; of all sessions, or of
+        one. Nothing is asked. `of` names a recorded agent of this home instead (`recorded/NAME`).
         """
-        question = CostQuestion(by, since, until, dearest)
+        question = CostQuestion(by, since, until, dearest, session=session)
         own, here = self._reader_of(of), self._agents_here()
         others = [self._reader(agent, None) for agent in here if agent != own.agent]
         return cost_report([own], question, beside=others)
@@ -469,11 +482,14 @@ class Agent:
         return search_requests(self._reader(self.id, self._replay_step), words, before=before)
 
     def greeting(self) -> str:
-        """The first words of the persona, as the library has them on this route. It blocks."""
+        """The first words of the persona: those of the library on this route, then its own
+        greeting. It blocks.
+        """
         parts = self._parts
         present, variant = parts.look(), parts.models.route.variant
         builder = builder_for(parts.who, parts.models, present)
-        return builder.get_first_assistant_content(variant, present.variables).text.strip()
+        told = builder.get_first_assistant_content(variant, present.variables).text.strip()
+        return "\n\n".join(filter(None, (told, parts.who.persona.greeting.strip())))
 
     def told_library(self, index: int, *, step: int = 1) -> Library:
         """The prompt library as a recorded turn was told from it; ReplayError where it is gone."""
@@ -773,9 +789,11 @@ class Agent:
             )
 
     def _calling(self, options: CallOptions | None) -> AgentParts:
-        if options is None:
-            return self._parts
-        return self._parts.asking(self._parts.models.calling(check_options(options)))
+        """As it is asked in a talk, with these options before those of the route."""
+        models = self._parts.models.tuned(tuned_for_talk)
+        if options is not None:
+            models = models.calling(check_options(options))
+        return self._parts if models is self._parts.models else self._parts.asking(models)
 
     async def regenerate(
         self,
@@ -822,6 +840,22 @@ class Agent:
             ]
             kept = tuple(map(adopted_turn, turns, received))
             return await to_thread.run_sync(adopt_turns, parts.record, session, kept)
+
+    async def undo(self, *, session: str = "main") -> Entry:
+        """Take back the last message that counts and its answer: kept, and no longer told."""
+        async with self._answering(session):
+            return await to_thread.run_sync(undo_exchange, self._parts.record, session)
+
+    def answer_versions(self, *, session: str = "main") -> tuple[AnswerVersion, ...]:
+        """The answers that the last message has had, the oldest first. It blocks."""
+        return answer_versions(self._parts.record, checked_id(session, "session"))
+
+    async def restore_answer(self, number: int, *, session: str = "main") -> Entry:
+        """Tell an earlier answer to the last message again: that of the message `number`, as
+        `answer_versions` names it. The one that counted is kept, too.
+        """
+        async with self._answering(session):
+            return await to_thread.run_sync(restore_answer, self._parts.record, session, number)
 
     async def branch(self, number: int, *, session: str = "main", to: str) -> Entry:
         """Begin the session `to` with what was told in another up to that turn, also where that
@@ -1074,6 +1108,15 @@ class Agent:
         turn = None if index is None else self._kept_turn(index, 1)
         trial = WordingTrial(block, text, variant)
         return try_edit(self._parts, trial, turn, load=self._kept_turn, whole=whole)
+
+    def prompt_changes(
+        self, before: Library, edits: Sequence[Edit] = ()
+    ) -> tuple[PromptInForceChange, ...]:
+        """What became of the prompt in force since the library was `before`, on every route: the
+        differences, tokens and price, or why it is the same (of these `edits`) and the command that
+        would change it. Nothing is sent or written.
+        """
+        return prompt_changes(self._parts, before, edits, load=self._kept_turn)
 
     async def run_fork(
         self,

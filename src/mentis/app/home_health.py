@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from mentis.tick.health import Alarm, streaks_in
 from mentis.values.health import Health
 from mentis.values.status import BackendState
 from mentis.values.value import Value
+
+from .home_checks import HealthCheck, home_checks
 
 _LOOKED_BACK = 256  # entries among which the last ticks are looked for
 
@@ -39,6 +41,7 @@ class AgentHealth(Value):
     state: BackendState
     alarms: tuple[Alarm, ...] = ()
     failed_updates: tuple[FailedUpdate, ...] = ()
+    checks: tuple[HealthCheck, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -49,23 +52,45 @@ def read_health(
     environ: Mapping[str, str] | None = None,
 ) -> AgentHealth:
     """It blocks."""
-    health, state = statuses.health(), statuses.backend_state()
-    if not health.persists:
-        return AgentHealth(health, state)
+    variables = os.environ if environ is None else environ
+    health = statuses.health()
+    state = statuses.backend_state(health)
     home, notes = find_home(path), tuple[str, ...]()
-    chosen = load_settings(home.path, os.environ if environ is None else environ).model.cortex
+    settings = load_settings(home.path, variables)
+    checks = home_checks(home, settings, variables, health=health, state=state)
+    if not health.persists:
+        return AgentHealth(health, state, checks=checks)
+    model = settings.model
     entries = statuses.latest(_LOOKED_BACK)
     streaks = streaks_in(entries)
     try:
-        streaks = streaks.plus(StageFailures(home, home.pick_persona(persona)).streaks())
+        chosen = home.pick_persona(persona, model.persona)
+        streaks = streaks.plus(StageFailures(home, chosen).streaks())
     except BadInput as error:
         notes = (f"{error.message}; {error.hint}",)
     failed = tuple(FailedUpdate(name, why, e.index) for name, e, why in failed_updates(entries))
-    return AgentHealth(health, state, streaks.alarms(chosen.alarm_failures), failed, notes)
+    alarms = streaks.alarms(model.cortex.alarm_failures)
+    return AgentHealth(health, state, alarms, failed, (*checks, *_living(alarms, failed)), notes)
+
+
+def _living(
+    alarms: Sequence[Alarm], failed: Sequence[FailedUpdate]
+) -> tuple[HealthCheck, HealthCheck]:
+    ticks = HealthCheck("ticks", "ok", "no stage keeps failing")
+    if alarms:
+        one = alarms[0]
+        reason = f"{one.stage} failed {one.failures} times in a row: {one.reason}"
+        ticks = HealthCheck("ticks", "warn", reason, one.hint or "mentis routes check")
+    files = HealthCheck("memory files", "ok", "no update failed")
+    if failed:
+        reason = f"the last update from session {failed[0].session} failed: {failed[0].failure}"
+        files = HealthCheck("memory files", "warn", reason, "mentis persona update")
+    return ticks, files
 
 
 def health_data(found: AgentHealth) -> dict[str, object]:
     """As JSON: the same for every surface."""
     more = [to_object(one) for one in found.alarms], [to_object(o) for o in found.failed_updates]
     told = {"state": to_object(found.state), "alarms": more[0], "failed_updates": more[1]}
-    return {**to_object(found.health), **told}
+    checks = [to_object(one) for one in found.checks]
+    return {**to_object(found.health), **told, "checks": checks}

@@ -8,12 +8,12 @@ from itertools import islice
 from pathlib import Path
 
 from mentis.costs.entry_costs import pricing_on, turn_cost
-from mentis.costs.record_reader import backwards
 from mentis.home.database import open_database
 from mentis.home.ledger import agents_here, open_ledger
 from mentis.home.parts import Parts
 from mentis.home.signing import open_sealing
 from mentis.ports.ledger_store import LedgerStore
+from mentis.record.backwards import backwards
 from mentis.settings.settings import Settings
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import find_home
@@ -41,7 +41,7 @@ def recent_turns(
             if ledger is not None and wanted(one):
                 turns = (turn_cost(entry, price) for entry in _looked_through(ledger, one, before))
                 asked = (turn for turn in turns if turn.calls)
-                found[one] = [turn for turn, _ in zip(asked, range(count), strict=False)]
+                found[one] = list(islice(asked, count))
     return found
 
 

@@ -52,7 +52,7 @@ def open_agent_parts(
     home = find_home(path)
     live, shelf = _open_live(home, parts)
     settings, _ = live.current()
-    chosen = home.pick_persona(persona)
+    chosen = home.pick_persona(persona, settings.model.persona)
     destination, *fallbacks = open_routes(settings, home, route)
     correction = open_stage(settings, home, "correction", instead_of=destination)
     who, profile = read_persona(home, chosen), read_profile(home)

@@ -21,6 +21,7 @@ from mentis.disk.inside import inside
 from mentis.errors import BadInput
 from mentis.render.addresses import check_address
 from mentis.settings.sections import LimitSettings
+from mentis.system.files import READ_LINKED, open_file
 from mentis.values.part import MediaPart, Part
 from mentis.values.recalled import Stimulus
 from mentis.values.request import PromptRequest
@@ -168,7 +169,7 @@ def _read(part: MediaPart, limits: LimitSettings) -> MediaPart:
 
 def _beginning(path: Path, most: int) -> bytes:
     """Of a plain file only, and without waiting: a pipe that nobody writes to never ends."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    handle = open_file(path, READ_LINKED)
     plain = stat.S_ISREG(os.fstat(handle).st_mode)
     if not plain:
         os.close(handle)

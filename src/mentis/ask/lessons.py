@@ -1,7 +1,8 @@
-"""Lesson of a refusal: which option or ability a provider says that its model does not have.
+"""Lesson of a refusal: which option or ability a provider says that its model does not have, or how
+many tokens it holds.
 
 Only what was sent can be refused, and only what the provider says in so many words is believed:
-a lesson switches something off for this route.
+a lesson takes something away from this route.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from mentis.errors import MentisError, ProviderRefused
 from mentis.facts.abilities import abilities
 from mentis.render.options import options_sent
-from mentis.values.learned import LearnedFact
+from mentis.values.learned import CONTEXT, LearnedFact
 from mentis.values.part import MediaPart
 from mentis.values.request import PromptRequest
 
@@ -45,6 +46,13 @@ _NO_FORM = re.compile(
     r"|json_?schema|structured outputs?)\b",
     re.IGNORECASE,
 )
+# llama.cpp, OpenAI and vLLM, LM Studio, Anthropic, in this order.
+_ROOM = re.compile(
+    r"available context size \((\d+)|maximum context length is (\d+)"
+    r"|context length of only (\d+)|tokens > (\d+) maximum",
+    re.IGNORECASE,
+)
+_LEAST_ROOM = 256
 _NO_FORCE = re.compile(r"\btool_choice\b", re.IGNORECASE)
 
 
@@ -60,6 +68,11 @@ def lesson_of(failure: MentisError, attempt: RouteAttempt) -> LearnedFact | None
 
 def _lessons(said: str, param: str, attempt: RouteAttempt) -> Iterator[LearnedFact]:
     payload, able = attempt.rendering.payload, abilities(attempt.route)
+    room = _ROOM.search(said)
+    if room is not None:
+        tokens = int(next(filter(None, room.groups())))
+        if _LEAST_ROOM <= tokens < attempt.route.context_tokens:
+            yield LearnedFact(CONTEXT, tokens, said)
     if "max_tokens" in payload and "max_completion_tokens" in said:
         yield LearnedFact("limit_key", "max_completion_tokens", said)
     if _REFUSED.search(said):

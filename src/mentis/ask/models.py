@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import is_
 
 from mentis.home.learned_facts import LearnedFacts
 from mentis.home.parts import Rule
@@ -44,6 +45,13 @@ class Models:
     def only(self, route: Route) -> Models:
         """The same, asking that route and no other."""
         return replace(self, route=route, fallbacks=())
+
+    def tuned(self, tune: Callable[[Route], Route]) -> Models:
+        """The same routes, each as this makes it; the very same where nothing is tuned."""
+        first, *rest = (tune(route) for route in (self.route, *self.fallbacks))
+        if first is self.route and all(map(is_, rest, self.fallbacks)):
+            return self
+        return replace(self, route=first, fallbacks=tuple(rest))
 
     def calling(self, options: CallOptions) -> Models:
         """The same routes, with these options where they choose any."""

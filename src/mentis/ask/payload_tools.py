@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import cast
 
 from mentis.values.json import JsonObject
@@ -40,5 +39,7 @@ def _tool(told: JsonObject, names: Mapping[str, str]) -> ToolDeclaration:
     name, schemas = str(told["name"]), [told[key] for key in _SCHEMAS if key in told]
     parameters = cast("list[JsonObject]", [one for one in schemas if isinstance(one, Mapping)])
     description = str(told.get("description", ""))
-    own = ToolDeclaration(names.get(name, name), description)
-    return replace(own, parameters=parameters[0]) if parameters else own
+    own = names.get(name, name)
+    if not parameters:
+        return ToolDeclaration(own, description)
+    return ToolDeclaration(own, description, parameters=parameters[0])

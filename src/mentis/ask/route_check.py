@@ -1,21 +1,26 @@
-"""Is every route ready to be used? What can be told without a call, and with one."""
+"""Is every route ready to be used? By what is set, by what its server says, and by a call."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
 
 from mentis.call.dialects import DIALECTS
+from mentis.call.model_list import ModelList, ServedModel, list_models, start_command
 from mentis.compose.compose import Composition
-from mentis.engines.catalogue import CATALOGUE
+from mentis.engines.catalogue import CATALOGUE, TEST_ENGINE, language_warning
+from mentis.engines.gguf_files import find_added
 from mentis.engines.weights import find_weights
-from mentis.errors import MentisError
+from mentis.errors import MentisError, ProviderRefused, ProviderUnreachable
 from mentis.facts.abilities import abilities, wire_of
 from mentis.home.learned_facts import LearnedFacts
 from mentis.home.parts import Parts
+from mentis.home.persona import read_persona
 from mentis.home.provider import open_provider
 from mentis.home.route_keys import KeyTrust, RouteKeys, target_of
 from mentis.home.routes import open_routes
@@ -24,6 +29,7 @@ from mentis.net.targets import check_target
 from mentis.settings.settings import HELPERS, Settings, Stage
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import Home, find_home
+from mentis.values.learned import CONTEXT, LearnedFact
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 from mentis.values.trace import Trace
@@ -34,6 +40,9 @@ from .call_record import CallRecord
 from .inquiry import lone_inquiry
 from .models import models_on
 
+_NO_LIST = (404, 405, 501)
+_NAMED = 5  # models of a server that are named where the one of the route is not among them
+_LEARNED = "learned on"
 _PROBE = PromptRequest(current_text="ping")
 _PROBE_TOKENS = 16  # the least that every server takes
 
@@ -43,7 +52,9 @@ class RouteCheck(Value):
     """One route and everything that stands in its way. `said` is what a live call came to.
 
     `trust` is by whom it is said that its key may go there, None where it sends none. `stages` are
-    the kinds of work that go there; `notes` is what keeps no call from being made.
+    the kinds of work that go there; `notes` is what keeps no call from being made. `reached` is
+    whether its server answered, None where it was not asked or there is none; `context_tokens` is
+    the room for prompt and answer, as the settings and the server say.
     """
 
     name: str
@@ -58,18 +69,30 @@ class RouteCheck(Value):
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     said: str = ""
+    reached: bool | None = None
+    context_tokens: int = 0
 
 
 async def check_routes(
-    path: Path, *, only: str | None = None, live: bool = False, parts: Parts | None = None
+    path: Path,
+    *,
+    only: str | None = None,
+    live: bool = False,
+    contact: bool = False,
+    parts: Parts | None = None,
 ) -> tuple[RouteCheck, ...]:
-    """Every route of a home, or one of them, which may also be a direct name."""
+    """Every route of a home, or one of them, which may also be a direct name.
+
+    With `contact` each server is asked for its list of models; with `live`, one tiny call is made.
+    """
     home, parts = find_home(path), parts or Parts()
     settings = load_settings(home.path, parts.variables)
     names = [only] if only else sorted(settings.model.routes)
     checks: list[RouteCheck] = []
     for name in names:
         check = _check(settings, home, name, parts)
+        if contact and not check.problems:
+            check = await _contacted(check, settings, home, parts)
         if live and not check.problems:
             check = await _probe(check, settings, home, parts)
         checks.append(check)
@@ -94,14 +117,86 @@ def _check(settings: Settings, home: Home, name: str, parts: Parts) -> RouteChec
         fallback=route.fallback,
         stages=_stages(settings, name),
         problems=tuple(problems),
-        notes=(*_circles(settings, name), *_lessons(home, route)),
+        notes=(*_circles(settings, name), *_lessons(home, route), *_engine_notes(home, route)),
+        context_tokens=route.context_tokens,
     )
+
+
+def _engine_notes(home: Home, route: Route) -> Iterator[str]:
+    """The embedded model as what it is, and the personas whose language it does not speak."""
+    if route.backend != "embedded" or route.model not in CATALOGUE:
+        return
+    yield TEST_ENGINE
+    for persona in home.personas():
+        with suppress(MentisError):  # `mentis persona check` tells of it
+            warning = language_warning(route.model, read_persona(home, persona).language)
+            if warning:
+                yield f"{persona}: {warning}"
+
+
+async def _contacted(check: RouteCheck, settings: Settings, home: Home, parts: Parts) -> RouteCheck:
+    """The list of the server's models: it is there, it takes the key, and how much they hold."""
+    route = open_routes(settings, home, check.name)[0]
+    if route.backend not in DIALECTS or parts.provider is not None:
+        return check
+    key = RouteKeys(home.path, settings, parts.variables).key_of(route)
+    try:
+        listed = await list_models(route, key)
+    except ProviderUnreachable as error:
+        start = start_command(route)
+        start = f"; start it with: {start}" if start else ""
+        return replace(check, problems=(f"{_told(error)}{start}",), reached=False)
+    except ProviderRefused as error:
+        if error.facts.get("status") in _NO_LIST:
+            note = "the server answered, and has no list of models; --live makes a call"
+            return replace(check, notes=(*check.notes, note), reached=True)
+        return replace(check, problems=(_told(error),), reached=True)
+    check = replace(check, reached=True)
+    served = listed.find(route.model)
+    if served is None:
+        return _unlisted(check, listed)
+    clock = parts.clock or SystemClock()
+    return _with_room(check, served, settings.route(check.name), home, now=clock.now())
+
+
+def _unlisted(check: RouteCheck, listed: ModelList) -> RouteCheck:
+    names = ", ".join(one.name for one in listed.models[:_NAMED]) or "none"
+    more = f" and {len(listed.models) - _NAMED} more" if len(listed.models) > _NAMED else ""
+    missing = f"the server does not list the model {check.model!r}; it has: {names}{more}"
+    if not listed.strict:
+        return replace(check, notes=(*check.notes, missing))
+    if listed.product == "ollama":
+        missing += f" (ollama pull {check.model})"
+    return replace(check, problems=(missing,))
+
+
+def _with_room(
+    check: RouteCheck, served: ServedModel, route: Route, home: Home, *, now: datetime
+) -> RouteCheck:
+    """What the server says of the room is kept for every turn, where it is less than is set."""
+    if served.context is None:
+        return check
+    learned = LearnedFacts(home.path)
+    known = any(one.fact == CONTEXT for one in learned.of(route))
+    if served.context >= route.context_tokens and not known:
+        return check
+    said = f"the server lists {served.name} with {served.context} tokens"
+    try:
+        taught = learned.learn(
+            route, LearnedFact(CONTEXT, served.context, said), time=now.isoformat()
+        )
+    except (MentisError, OSError) as error:
+        note = f"{said}, which cannot be kept in this home: {error}"
+        return replace(check, notes=(*check.notes, note))
+    notes = [note for note in check.notes if not note.startswith(_LEARNED)]
+    notes += _lessons(home, route)
+    return replace(check, context_tokens=taught.context_tokens, notes=tuple(notes))
 
 
 def _lessons(home: Home, route: Route) -> Iterator[str]:
     for one in LearnedFacts(home.path).of(route):
         day = one.time.partition("T")[0]
-        yield f"learned on {day}: {one.told} ({one.said}); `mentis routes learned --forget`"
+        yield f"{_LEARNED} {day}: {one.told} ({one.said}); `mentis routes learned --forget`"
 
 
 def _stages(settings: Settings, name: str) -> tuple[str, ...]:
@@ -182,7 +277,8 @@ def _missing(route: Route) -> Iterator[str]:
         return
     if find_spec("xllamacpp") is None:
         yield "the embedded engine is not installed (install mentis[embedded])"
-    if route.model not in CATALOGUE and not Path(route.model).expanduser().is_file():
+    known = route.model in CATALOGUE or find_added(route.model) is not None
+    if not known and not Path(route.model).expanduser().is_file():
         yield f"there is no model file {route.model}"
 
 

@@ -10,14 +10,14 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from mentis.system.files import READ_LINKED, open_file
+
 _MOST_LINE = 4096  # bytes of a file that holds one line
 _MOST_SMALL = 1_000_000  # of a configuration, or a list of names
 _MOST_REFS = 16_000_000  # of all branches and tags in one file
 _NUMBER = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 _BRANCHES = "refs/heads/"
 _NO_BRANCH = f"{_BRANCHES}.invalid"  # stands there when branches are kept in another form
-# Not O_RDONLY alone: a pipe that took the place of a file would be waited for.
-_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 # Files in the folder of a repository that say what it is in the middle of.
 _UNDER_WAY = {
     "MERGE_HEAD": "merging",
@@ -148,7 +148,7 @@ def _read(path: Path, most: int) -> bytes | None:
         return None
     _regular(path)  # looked at before, since opening may already do something
     try:
-        handle = os.open(path, _READ)
+        handle = open_file(path, READ_LINKED)
     except OSError as error:
         raise RepositoryUnreadable(f"{path.name} cannot be read ({error.strerror})") from error
     with os.fdopen(handle, "rb") as file:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from anyio import move_on_after
@@ -15,15 +15,21 @@ from .faults import too_late
 
 
 class TimedProvider:
-    """Any provider, ended when the route's time is over, whatever it is doing then."""
+    """Any provider, ended when the route's time is over, whatever it is doing then.
 
-    def __init__(self, provider: Provider) -> None:
+    `on_ask` hears of every call before it is made.
+    """
+
+    def __init__(self, provider: Provider, on_ask: Callable[[Route], None] | None = None) -> None:
         self._provider = provider
+        self._on_ask = on_ask
 
     @asynccontextmanager
     async def open(
         self, rendering: Rendering, route: Route
     ) -> AsyncGenerator[AsyncIterator[str], None]:
+        if self._on_ask is not None:
+            self._on_ask(route)
         with move_on_after(route.timeout_seconds) as deadline:
             async with self._provider.open(rendering, route) as events:
                 yield events

@@ -41,6 +41,10 @@ class Dialect:
         model = quote(route.model.removeprefix("models/"), safe="")
         return f"{self._base(route)}/{self.others.get(wire, self.path).format(model=model)}"
 
+    def list_address(self, route: Route) -> str:
+        """Where the server lists its models; every provider calls it the same."""
+        return f"{self._base(route)}/models"
+
     def _base(self, route: Route) -> str:
         """An address that ends in a version is taken at its word; else the facts name one."""
         base = route.url.rstrip("/")

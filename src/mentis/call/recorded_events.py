@@ -31,6 +31,9 @@ def _sse_events(text: str, wire: str) -> Iterator[str]:
 def _plain_data(text: str) -> Iterator[str]:
     """Where lines end in one way only, as they nearly always do."""
     for event in text.split("\n\n"):
+        if event.startswith("data: ") and "\n" not in event:
+            yield event[6:]
+            continue
         lines = event.split("\n")
         yield "\n".join(one[5:].removeprefix(" ") for one in lines if one.startswith("data:"))
 

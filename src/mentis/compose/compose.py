@@ -95,7 +95,7 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     matter = gather(scene, facts, counter, fences_results=fences_results)
     builder = partial(Builder, library, persona, profile, now, counter, policies=policies)
     builder = partial(builder, computed=computed, secret=secret)
-    opening = _open(memo, occasion, library, builder, given=runtime_vars)
+    opening = _open(memo, occasion, library, builder, given=runtime_vars, persona=persona)
     plan = _plan(layout, matter, opening, facts=facts, counter=counter)
     kept = _fit(plan, matter.history, counter, context=context_tokens, reserve=reserve_tokens)
     trace = Trace(
@@ -141,11 +141,12 @@ def _open(
     builder: Callable[[], Builder],
     *,
     given: Mapping[str, object],
+    persona: Persona,
 ) -> Opening:
     """Most libraries have nothing that opens a conversation, which is looked at once."""
     if memo.openers is None:
         memo.openers = openers(library, occasion.variant)
-    if not memo.openers or occasion.mode != "chat":
+    if not (memo.openers or persona.greeting.strip()) or occasion.mode != "chat":
         return NO_OPENING
     return open_with(builder(), occasion.variant, given)
 

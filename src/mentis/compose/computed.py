@@ -80,6 +80,7 @@ def char_description(facts: Facts) -> str:
         _labelled(facts, "label_expression", char_expression(facts)),
         "" if is_ai else _labelled(facts, "label_scenarios", char_scenarios(facts)),
         _labelled(facts, "label_background", facts.persona.background.strip()),
+        _labelled(facts, "label_example", _dialogue(facts)),
     )
     return "\n\n".join(part for part in parts if part)
 
@@ -140,6 +141,15 @@ def _way_of_speaking(facts: Facts, way: Expression) -> str:
     example = _detail(facts, "label_example", way.example) if way.example else ""
     marks = (f"  - {mark}" for mark in way.characteristics)
     return _lines(line for line in (head, example, *marks) if line)
+
+
+def _dialogue(facts: Facts) -> str:
+    """Examples of what is said to the persona and what it answers, as lines of a play."""
+    names = (facts.profile.name.strip() or Profile().name, facts.persona.name)
+    said = ((one.user, one.reply) for one in facts.persona.dialogue)
+    return "\n\n".join(
+        _lines(f"{name}: {text}" for name, text in zip(names, pair, strict=True)) for pair in said
+    )
 
 
 def _item(trait: Trait, indent: str = "", mark: str = "") -> str:

@@ -1,7 +1,8 @@
 """The opening: what the library puts before the history, and the prefill of the answer.
 
 First words of the persona and injected dialogue stand before everything that was said, whether or
-not there is a block for either. A prefill before the history is just one more answer there.
+not there is a block for either. A prefill before the history is just one more answer there, and the
+persona's greeting is the last one, which whoever speaks has before them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from mentis.values.library import Library
 from mentis.values.part import TextPart
 from mentis.values.span import Span, join_spans
 from mentis.values.trace import BlockTrace, Degradation, TokenCount, UnresolvedPlaceholder
-from mentis.values.trust import least_trusted
+from mentis.values.trust import Trust, least_trusted
 from mentis.values.turn import Role, Turn
 from mentis.values.value import Value
 
@@ -97,6 +98,8 @@ def open_with(builder: Builder, variant: str, variables: Variables) -> Opening:
         if m.text.strip()
     ]
     turns += _own(_of(prefill, early))
+    if greeting := builder.persona.greeting.strip():
+        turns.append(Turn("assistant", (TextPart(greeting),), Trust.OWNER))
     bridge = builder.resolve_prompt(_BRIDGE, variant, variables)
     return Opening(
         tuple(turns),

@@ -13,6 +13,7 @@ from mentis.errors import MentisError
 from mentis.home.checkpoints import CheckpointedLedger
 from mentis.home.identity import home_name, persona_of
 from mentis.ports.ledger_store import LedgerStore
+from mentis.record.backwards import backwards
 from mentis.record.foreign_calls import foreign_call
 from mentis.record.segments import open_segments
 from mentis.record.source import EntrySource, read_still
@@ -27,7 +28,6 @@ from mentis.values.route import Route
 
 # Puts a step of a recorded turn together again, by the index of its entry.
 ReplayTurn: TypeAlias = Callable[[int, int], Replay]
-_FIRST_PIECE, _LARGEST_PIECE = 16, 256  # entries that are read at once
 _REPLAYS = 4  # each is looked at more than once: by itself, and as the one before another
 
 
@@ -111,20 +111,6 @@ def record_reader(
         None if replay is None else lru_cache(_REPLAYS)(replay),
         foreign,
     )
-
-
-def backwards(agent: str, ledger: LedgerStore, before: int | None) -> Iterator[Entry]:
-    """In pieces that grow: what is looked for is mostly near."""
-    count = ledger.count(agent)
-    end, size = count if before is None else min(before, count), _FIRST_PIECE
-    while end > 0:
-        start = max(end - size, 0)
-        found = ledger.entries(agent, start=start)
-        piece = [entry for entry, _ in zip(found, range(start, end), strict=False)]
-        yield from (entry for entry in reversed(piece) if entry.index < end)
-        if not piece or piece[0].index > start:
-            return
-        end, size = start, min(size * 4, _LARGEST_PIECE)
 
 
 def persona_in(agent: str, home: Home, settings: Settings) -> str:

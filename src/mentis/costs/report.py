@@ -43,6 +43,7 @@ class CostQuestion:
     """What is asked for: sums `by` what, of entries in which time, and how many dear turns. A time
     without a zone is one of UTC. `newest`: only so many turns, the last ones; 0 stands for all.
     `quick`: where a cache was lost is told from the entries alone, without making prompts again.
+    `session`: only this one.
     """
 
     by: CostKey = "day"
@@ -51,8 +52,11 @@ class CostQuestion:
     dearest: int = 5
     newest: int = 0
     quick: bool = False
+    session: str = ""
 
     def covers(self, turn: TurnCost) -> bool:
+        if self.session and turn.session != self.session:
+            return False
         time = datetime.fromisoformat(turn.time)
         after = self.since is None or time >= _in_zone(self.since)
         return after and (self.until is None or time < _in_zone(self.until))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from mentis.errors import HomeUnwritable, StoreError, StoreFull
+from mentis.system.files import sync_folder
 
 Content: TypeAlias = str | bytes | Iterable[bytes]
 
@@ -74,12 +75,3 @@ def unwritable(path: Path, error: OSError) -> HomeUnwritable | StoreFull | Store
             file=str(path),
         )
     return StoreError(f"{path}: cannot be written: {error.strerror}", file=str(path))
-
-
-def sync_folder(folder: Path) -> None:
-    """Make names that were given or taken away in this folder last."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -7,12 +7,14 @@ holds any more is removed by the next one who looks. Whoever writes or looks hol
 
 from __future__ import annotations
 
-import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+
+from mentis.system.files import READ_WRITE, open_file
+from mentis.system.locks import lock_file
 
 from .atomic import unwritable
 
@@ -33,22 +35,23 @@ class HeldText:
             if self.path is None:
                 self._open()
             os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, text.encode(), 0)
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            os.write(self._descriptor, text.encode())
         except OSError as error:
             raise unwritable(self._folder, error) from error
 
     def _open(self) -> None:
         self._descriptor, name = tempfile.mkstemp(dir=self._folder, suffix=_SUFFIX)
         self.path = self._folder / Path(name).name
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(self._descriptor)
 
     def release(self) -> None:
         """It is gone for everybody; nothing happens where it was never put."""
         path, self.path = self.path, None
         if path is not None:
+            os.close(self._descriptor)  # first, since Windows removes no open file
             with suppress(OSError):
                 path.unlink(missing_ok=True)
-            os.close(self._descriptor)
 
 
 def held_in(folder: Path, *, without: HeldText) -> Iterator[str]:
@@ -60,17 +63,15 @@ def held_in(folder: Path, *, without: HeldText) -> Iterator[str]:
 
 def _text(path: Path) -> str | None:
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = open_file(path, READ_WRITE)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise unwritable(path, error) from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return os.pread(descriptor, _MOST_BYTES, 0).decode(errors="replace")
-    else:
-        path.unlink(missing_ok=True)  # whoever held it is gone
-        return None
+        if not lock_file(descriptor):
+            return os.read(descriptor, _MOST_BYTES).decode(errors="replace")
     finally:
         os.close(descriptor)
+    path.unlink(missing_ok=True)  # whoever held it is gone, and nobody else is given its name
+    return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Generator
@@ -11,6 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mentis.errors import StoreLocked
+from mentis.system.files import READ_OR_MAKE, open_file
+from mentis.system.locks import (
+    lock_file,
+    open_lockable,
+    removable_while_open,
+    unlock_file,
+)
 
 from .atomic import unwritable
 
@@ -43,11 +49,10 @@ def write_lock(path: Path, *, seconds: float) -> Generator[None]:
 def folder_lock(folder: Path, *, seconds: float) -> Generator[None]:
     """Hold the folder itself, for the length of the block, or StoreLocked after `seconds`.
 
-    No file has to be made for it, and so none can be put in its place. Who dies lets go.
+    Who dies lets go.
     """
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        descriptor = os.open(folder, flags)
+        descriptor = open_lockable(folder)
     except OSError as error:
         raise unwritable(folder, error) from error
     try:
@@ -58,21 +63,21 @@ def folder_lock(folder: Path, *, seconds: float) -> Generator[None]:
 
 
 def _hold(descriptor: int, folder: Path, deadline: float) -> None:
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if time.monotonic() < deadline:
-                time.sleep(_LOOK_SECONDS)
-                continue
+    while not _taken(descriptor, folder):
+        if time.monotonic() >= deadline:
             raise StoreLocked(
                 f"{folder} is being changed by another process",
                 hint="try again when it is done; nothing was written",
                 path=str(folder),
-            ) from error
-        except OSError as error:
-            raise unwritable(folder, error) from error
-        return
+            )
+        time.sleep(_LOOK_SECONDS)
+
+
+def _taken(descriptor: int, folder: Path) -> bool:
+    try:
+        return lock_file(descriptor)
+    except OSError as error:
+        raise unwritable(folder, error) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,34 +88,40 @@ class LockFile:
     descriptor: int
 
     def release(self) -> None:
-        fcntl.flock(self.descriptor, fcntl.LOCK_UN)  # also where a child has it open
+        unlock_file(self.descriptor)
         os.close(self.descriptor)
 
     def remove(self) -> None:
         """Take the file away and let go; one that stays is taken by the next who comes."""
+        if removable_while_open():
+            self._unlink()
+            self.release()
+        else:  # nor can it be taken away from the next one, who has it open by then
+            self.release()
+            self._unlink()
+
+    def _unlink(self) -> None:
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
-        self.release()
 
 
 def try_lock(path: Path) -> LockFile | None:
     """Hold the lock file until it is released; None where somebody else holds it. Every turn does
     this, and waits for nobody: the library that waits would take ten times as long.
     """
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     while True:
         try:
-            descriptor = os.open(path, flags, 0o600)
+            descriptor = open_file(path, READ_OR_MAKE)
         except OSError as error:
             raise unwritable(path, error) from error
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(descriptor).st_nlink:
+            free = lock_file(descriptor)
+            if free and os.fstat(descriptor).st_nlink:
                 return LockFile(path, descriptor)
-        except BlockingIOError:
-            os.close(descriptor)
-            return None
         except OSError as error:
             os.close(descriptor)
             raise unwritable(path, error) from error
-        os.close(descriptor)  # whoever held it took the file away: there is none by now
+        os.close(descriptor)
+        if not free:
+            return None
+        # Else whoever held it took the file away: there is none by now.

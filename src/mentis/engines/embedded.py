@@ -21,6 +21,7 @@ from mentis.values.route import Route
 
 from .catalogue import CATALOGUE, Weights
 from .engine import Engine, EngineKey, load_engine, release_engines
+from .gguf_files import find_added
 from .weights import find_weights
 
 
@@ -137,13 +138,15 @@ class _Call:
 
 
 def path_of(model: str, *, catalogue: Mapping[str, Weights] = CATALOGUE) -> Path:
-    """The file of a packaged model, or the file that is named."""
+    """The file of a packaged model, of one that was added, or the file that is named."""
     if model in catalogue and catalogue[model].purpose != "writing":
         raise RouteError(
             f"{model!r} turns text into vectors and cannot answer",
             hint="mentis models list shows what each model is for",
             model=model,
         )
+    if model not in catalogue and (added := find_added(model)) is not None:
+        return added
     if model in catalogue or not _is_path(model):
         return find_weights(model, catalogue=catalogue)  # raises: did you mean
     return Path(os.path.expanduser(model)).absolute()  # noqa: PTH111  # never raises

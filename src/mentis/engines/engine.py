@@ -19,11 +19,13 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol, cast
 
 from mentis.errors import EngineFailed, EngineMissing, WeightsMissing
+from mentis.system.processors import load_average, usable_cpus
+
+from .gguf import MAGIC, check_magic
 
 # A callback that must be asked between two steps: True ends the answer.
 Take = Callable[[str], bool]
 
-_MAGIC = b"GGUF"
 # Between two steps through the prompt we can stop. Steps this small cost about 5 percent more
 # than one big one (630 tokens, one run each).
 _PROMPT_STEP = 64
@@ -111,15 +113,10 @@ def check_gguf(path: Path) -> None:
         )
     try:
         with path.open("rb") as file:
-            magic = file.read(len(_MAGIC))
+            magic = file.read(len(MAGIC))
     except OSError as error:
         raise EngineFailed(f"{path} cannot be read: {error.strerror}", path=str(path)) from error
-    if magic != _MAGIC:
-        raise EngineFailed(
-            f"{path} is not a GGUF file: it begins with {magic!r}",
-            hint="the embedded model runs GGUF files only",
-            path=str(path),
-        )
+    check_magic(magic, path)
 
 
 def choose_threads(asked: int, cpus: int, load: float) -> int:
@@ -200,9 +197,7 @@ def _library() -> Any:  # noqa: ANN401  # compiled, without types
 
 
 def _params(library: Any, shape: EngineKey) -> Any:  # noqa: ANN401  # compiled, without types
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    threads = choose_threads(shape.threads, cpus, load)
+    threads = choose_threads(shape.threads, usable_cpus(), load_average())
     params = library.CommonParams()
     params.model.path = str(shape.path)
     params.model_alias = {shape.path.stem}  # else every event tells where the file lies

@@ -18,7 +18,8 @@ from mentis.values.value import Value
 class RoutePreset(Value):
     """`url` is empty where every customer has an address of their own: `form` is what it looks
     like. `key_env` is the variable that the provider's own pages name; it goes to `url` unasked,
-    and to nowhere else.
+    and to nowhere else. `start` is the command that starts a server on this machine;
+    `model` is the one that `mentis init` offers where the key is there.
     """
 
     name: str
@@ -30,6 +31,8 @@ class RoutePreset(Value):
     source: str = ""
     read: str = "2026-11-16"
     facts: JsonObject = field(default_factory=dict[str, object], hash=False)
+    start: str = ""
+    model: str = ""
 
 
 _LLAMA_NAMES: JsonObject = {
@@ -42,6 +45,7 @@ _ROWS = (
         "openai",
         "https://api.openai.com/v1",
         "OPENAI_API_KEY",
+        model="gpt-5.6",
         note="Chat Completions; for reasoning that is replayed, openai-responses",
         source="https://github.com/openai/openai-python",
     ),
@@ -58,6 +62,7 @@ _ROWS = (
         "anthropic",
         "https://api.anthropic.com/v1",
         "ANTHROPIC_API_KEY",
+        model="claude-sonnet-5-5",
         source="https://github.com/anthropics/anthropic-sdk-python",
     ),
     RoutePreset(
@@ -65,6 +70,7 @@ _ROWS = (
         "gemini",
         "https://generativelanguage.googleapis.com",
         "GEMINI_API_KEY",
+        model="gemini-flash-latest",
         note="GOOGLE_API_KEY goes there as well",
         source="https://github.com/googleapis/python-genai",
     ),
@@ -100,6 +106,7 @@ _ROWS = (
         "openai",
         "https://openrouter.ai/api/v1",
         "OPENROUTER_API_KEY",
+        model="openrouter/auto",
         note="options.headers HTTP-Referer and X-Title name your application",
         source="https://www.openrouter.ai/docs/requests",
     ),
@@ -108,6 +115,7 @@ _ROWS = (
         "openai",
         "https://api.deepseek.com",
         "DEEPSEEK_API_KEY",
+        model="deepseek-chat",
         source="https://docs.litellm.ai/docs/providers/deepseek",
     ),
     RoutePreset(
@@ -115,6 +123,7 @@ _ROWS = (
         "openai",
         "https://api.mistral.ai/v1",
         "MISTRAL_API_KEY",
+        model="mistral-large-latest",
         note="its word for a seed is random_seed",
         source="https://docs.rs/crate/mistral-openapi-client/latest/source/docs/CompletionArgs.md",
         facts={"option_names": ["seed=random_seed"]},
@@ -124,6 +133,7 @@ _ROWS = (
         "openai",
         "https://api.groq.com/openai/v1",
         "GROQ_API_KEY",
+        model="openai/gpt-oss-20b",
         note="a temperature of 0 becomes 1e-8 there",
         source="https://console.groq.com/docs/openai",
     ),
@@ -154,6 +164,7 @@ _ROWS = (
                 "server_tools",
             ]
         },
+        start="ollama serve",
     ),
     RoutePreset(
         "llamacpp",
@@ -162,6 +173,7 @@ _ROWS = (
         note="native tools need --jinja and a template that has them",
         source="https://www.mintlify.com/ggml-org/llama.cpp/api/rest/overview",
         facts=_LLAMA_NAMES,
+        start="llama-server -m FILE.gguf --jinja",
     ),
     RoutePreset(
         "vllm",
@@ -170,12 +182,14 @@ _ROWS = (
         note="takes top_k, min_p and repetition_penalty beside OpenAI's own",
         source="https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html",
         facts={"answer_scores": "prompt"},
+        start="vllm serve MODEL",
     ),
     RoutePreset(
         "lmstudio",
         "openai",
         "http://127.0.0.1:1234/v1",
         source="https://lmstudio.ai/docs/api/openai-api",
+        start="lms server start",
     ),
     RoutePreset("embedded", "embedded", note="in this process; no server and no key"),
 )

@@ -23,6 +23,7 @@ from mentis.values.lease import Lease
 from mentis.values.mark import Mark
 from mentis.values.turn_writes import TurnWrites
 
+from .entry_log import log_entries
 from .signing import Sealing
 from .system import set_alarm
 
@@ -145,6 +146,7 @@ class CheckpointedLedger:
     ) -> tuple[Entry, ...]:
         stamp = self._begun(agent, stamp)
         made = self.inner.append(agent, drafts, stamp, lease=lease, marks=marks, turns=turns)
+        log_entries(agent, made)
         self._grown(agent, made)
         return made
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from mentis.values.value import Value
 
 PROMPT_ASSEMBLED = "prompt_assembled"
+MODEL_ASKED = "model_asked"  # facts: the route, and the model as the route names it
 Fact: TypeAlias = str | int | float | bool
 
 

@@ -51,10 +51,10 @@ def persona_of(agent: str, own: str) -> str:
     return agent.rpartition("/")[2]
 
 
-def pick_persona(home: Home, wanted: str | None) -> str:
+def pick_persona(home: Home, wanted: str | None, default: str = "") -> str:
     """A persona of the home, or the recorded agent that was asked for."""
     if wanted is None or not wanted.startswith(RECORDED):
-        return home.pick_persona(wanted)
+        return home.pick_persona(wanted, default)
     checked_id(wanted.removeprefix(RECORDED), "recorded agent")
     return wanted
 

@@ -1,5 +1,6 @@
 """Facts that refusals taught, kept in the home beside its record: which option or ability a model
-behind a route does not have. They only ever switch something off, and the settings go before them.
+behind a route does not have, and how many tokens it holds. They only ever take something away, and
+the settings go before them, but for the room: a model has no more of it than it has.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from mentis.disk.atomic import write_atomic
 from mentis.errors import BadInput
 from mentis.facts.abilities import abilities
 from mentis.net.targets import origin_of
-from mentis.values.learned import LearnedFact
+from mentis.values.learned import CONTEXT, LearnedFact
 from mentis.values.route import Route
 
 FILE = "learned.json"
 _MOST_BYTES = 1_000_000
+# The shipped prompt and its tools need about 2,700 tokens, and an answer a quarter of the room.
+_ROOM_FOR_ALL = 4096
 
 
 class LearnedFacts:
@@ -41,6 +44,8 @@ class LearnedFacts:
     def taught(self, route: Route) -> Route:
         """The route with what was learned of it; what its settings say of a fact stands."""
         learned = [one for one in self.of(route) if one.fact == "refuses" or not _set(route, one)]
+        route = _within(route, [one for one in learned if one.fact == CONTEXT])
+        learned = [one for one in learned if one.fact != CONTEXT]
         if not learned:
             return route
         facts = dict(route.facts)
@@ -90,6 +95,19 @@ def place_of(route: Route) -> str:
 
 def _key(one: LearnedFact) -> tuple[str, str, object]:
     return one.place, one.fact, one.value if one.fact == "refuses" else None
+
+
+def _within(route: Route, rooms: list[LearnedFact]) -> Route:
+    """The route with no more room than the model has. An answer that would take half of it, or
+    more, leaves too little for the prompt; so does the whole wording, where there is little.
+    """
+    room = min([int(one.value) for one in rooms], default=route.context_tokens)
+    if room >= route.context_tokens:
+        return route
+    longest = route.max_tokens if route.max_tokens * 2 < room else room // 4
+    brief = route.variant == "default" and room < _ROOM_FOR_ALL
+    variant = "compact" if brief else route.variant
+    return replace(route, context_tokens=room, max_tokens=longest, variant=variant)
 
 
 def _set(route: Route, one: LearnedFact) -> bool:

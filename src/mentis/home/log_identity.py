@@ -112,6 +112,7 @@ class KeyChange:
         wanted = folder.changing_to()
         entries: tuple[Entry, ...] = ()
         if wanted is None:
+            folder.key(pin.public_key)  # it signs too: without it nothing is begun
             wanted = folder.new_key().public_text
             folder.begin_change(wanted)
         if wanted != pin.public_key:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mentis.call.breaker import BreakerLimits
 from mentis.call.deadline import TimedProvider
 from mentis.call.dialects import DIALECTS
@@ -15,16 +17,18 @@ from mentis.ports.clock import Clock
 from mentis.ports.provider import Provider
 from mentis.settings.settings import Settings
 from mentis.stores.files.home import Home
-from mentis.values.route import Backend
+from mentis.values.route import Backend, Route
 
+from .events import MODEL_ASKED, Event, OnEvent, emit_event
 from .parts import Parts
 from .route_keys import RouteKeys
 
 
 def open_provider(settings: Settings, home: Home, parts: Parts, *, clock: Clock) -> Provider:
     """Every backend behind one guard; a provider that was handed in has only its deadline."""
+    on_ask = None if parts.on_event is None else partial(_announce, parts.on_event)
     if parts.provider is not None:
-        return TimedProvider(parts.provider)
+        return TimedProvider(parts.provider, on_ask)
     folder = settings.model.record.folder
     recorder = Recorder(home.path / folder) if folder else None
     http = HttpProvider(
@@ -42,4 +46,9 @@ def open_provider(settings: Settings, home: Home, parts: Parts, *, clock: Clock)
     backends["replay"] = ReplayProvider()
     breaker = settings.model.breaker
     limits = BreakerLimits(breaker.failures, breaker.seconds)
-    return TimedProvider(GuardedProvider(backends, clock, limits=limits, on_retry=parts.on_retry))
+    guarded = GuardedProvider(backends, clock, limits=limits, on_retry=parts.on_retry)
+    return TimedProvider(guarded, on_ask)
+
+
+def _announce(listener: OnEvent, route: Route) -> None:
+    emit_event(Event(MODEL_ASKED, {"route": route.name, "model": route.model}), listener)

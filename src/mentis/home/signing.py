@@ -125,6 +125,36 @@ def open_sealing(home: Home, settings: Settings, environ: Mapping[str, str]) -> 
     )
 
 
+@dataclass(frozen=True, slots=True)
+class KeyFault:
+    """Why nothing of a home can be signed here, and what to do about it."""
+
+    reason: str
+    remedy: str
+
+
+def missing_key(home: Home, settings: Settings, environ: Mapping[str, str]) -> KeyFault | None:
+    """None when the key that the settings name is at hand. It is looked for, and not read."""
+    pin, key_env = open_pin(settings), settings.model.ledger.key_env
+    if pin is None:
+        return KeyFault("this home has no signing key, so nothing in it is sealed", NO_PIN_HINT)
+    if key_env:
+        if SystemSecrets(environ).get(key_env) is not None:
+            return None
+        place = f"neither the environment nor the keyring has {key_env}"
+        return KeyFault(
+            f"the signing key of this home is missing: {place}", f"export {key_env}=..."
+        )
+    file = open_key_folder(home, pin.origin, environ).key_file(pin.public_key)
+    if file.is_file():
+        return None
+    return KeyFault(
+        f"the signing key of this home is missing: there is no {file}; what is recorded now is not"
+        " sealed",
+        "restore it from your backup; checkpoints made with it stay valid",
+    )
+
+
 def swapped_identity(home: Home, settings: Settings, environ: Mapping[str, str]) -> str:
     """Says so when the settings name another log or key than this home had; empty otherwise."""
     config, now = config_folder(environ), settings.model.ledger

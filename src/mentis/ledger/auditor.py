@@ -2,6 +2,7 @@
 """Verifies an exported ledger. Needs Python 3.11 and the package `cryptography`, nothing else.
 
     python verify.py LEDGER.zip --key BASE64 --origin NAME [--checkpoint FILE ...]
+    python verify.py report.html --key BASE64 --origin NAME   # the page out of it holds the same
 
 It shares no code with the program that wrote the bundle. Give the public key and the origin as you
 know them from elsewhere, and any checkpoint that somebody else kept: what the bundle says about
@@ -23,7 +24,8 @@ import sys
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import IO, Any, cast
@@ -36,12 +38,17 @@ _KINDS = ("erasure", "key", "rollback", "rotation", "retention")
 
 _FORMAT = "mentis-bundle-1"
 _NEEDED = ("entries.jsonl", "checkpoints.txt", "ledger.json")
-_MEMBERS = (*_NEEDED, "dropped.txt", "verify.py", "README.txt")
+_DATA = (*_NEEDED, "dropped.txt", "texts.jsonl")  # what report.html holds as well
+_MEMBERS = (*_DATA, "verify.py", "README.txt", "report.html")
+# SHA-256 of the script and the style that this version puts into report.html.
+_SCRIPT = "b128a4aba2412e104de14be04a7f0cfc8de7516fa84ec3dfd214b45cc6d84659"
+_STYLE = "e4c2256104c95e430218583a773712a7ee673d271ec0d7fda0d8a1fd010d50a0"
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _MOST_ABOUT, _MOST_NOTES = 64 * 1024, 64 * 1024 * 1024
 _MOST_LINE, _MOST_NOTE = 8 * 1024 * 1024, 16 * 1024
 _MOST_CANONICAL, _MOST_DEPTH, _MOST_INTEGER = 1024 * 1024, 64, 2**53 - 1
 _MOST_FINDINGS, _MOST_MESSAGE = 1000, 1000
+_MOST_PAGE = 2 * 1024 * 1024 * 1024
 _MOST_KEPT, _OVERHEAD = 256 * 1024 * 1024, 512  # of what is remembered, in all and each
 
 _TEXTS = ("agent", "time", "source", "kind", "hash", "recipe")
@@ -49,10 +56,14 @@ _OPTIONAL = ("ruleset", "prev", "delivery")
 _OBJECTS = ("fields", "body", "salts")
 _COLUMNS = frozenset({"index", *_TEXTS, *_OPTIONAL, *_OBJECTS})
 _ABOUT = frozenset({"format", "agent", "entries", "origin", "public_key", "verifier_key"})
+_TEXT = frozenset({"entry", "place", "digest", "text", "base64", "left_out"})
+_BODIES, _STEP = ("request", "answer", "original"), ("acts", "payload", "reply", "request")
 _NAME = re.compile(r"[^\s+\x00-\x1f\x7f]{1,256}")
 _HASH, _SALT = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{32}")
 _SIZE, _SIGNATURE = re.compile(r"0|[1-9][0-9]{0,15}"), re.compile(r"— (\S+) (\S+)")
 _HEADING, _END = struct.Struct("<4s3HI3I2H"), struct.Struct("<4s4H2IH")
+_BLOCK = re.compile(rb'<script type="text/plain" id="([a-z.]+)">\n(.*?)</script>', re.DOTALL)
+_PERCENT = re.compile(rb"%(25|3C|0D|00)|%|<|\r|\0")
 _NESTING = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 
 
@@ -93,24 +104,190 @@ def audit(
     """The verdict on one bundle."""
     pinned = None if key is None else _given_key(key)
     given = [(path, note, True) for path in checkpoints for note in _given_notes(path)]
-    with zipfile.ZipFile(bundle) as archive:
-        _check_members(archive)
-        _check_layout(archive)
-        about = _read_about(_read(archive, "ledger.json", _MOST_ABOUT))
-        inner = _split(_note_lines(archive))
-        notes = chain((("in the bundle", note, False) for note in inner), given)
-        audit_of = _Audit(origin or about["origin"], about["agent"], notes)
-        if "dropped.txt" in archive.namelist():
-            audit_of.skip(map(_read_hash, _lines(archive, "dropped.txt", 65)))
-        audit_of.read_all(_lines(archive, "entries.jsonl", _MOST_LINE), about["entries"])
+    with opened_bundle(bundle) as (parts, archive):
+        told = _audit_parts(parts, pinned=pinned, origin=origin, given=given)
+        if archive is not None and "report.html" in archive.namelist():
+            _check_report(archive, told)
+    return told
+
+
+@contextmanager
+def opened_bundle(
+    bundle: str | IO[bytes],
+) -> Generator[tuple[BundleMembers, zipfile.ZipFile | None]]:
+    """What a bundle holds, or the page out of it; only of one that is well packed."""
+    with _opened(bundle) as file:
+        if _is_page(file):
+            yield _page_parts(file), None
+            return
+        with zipfile.ZipFile(file) as archive:
+            _check_members(archive)
+            _check_layout(archive)
+            yield _archive_parts(archive), archive
+
+
+@dataclass
+class BundleMembers:
+    """The members of a bundle, wherever they lie: each is read line by line, when it is needed."""
+
+    about: dict[str, Any]
+    notes: Iterable[str]
+    entries: Iterable[bytes]
+    dropped: Iterable[bytes] = ()
+    texts: Iterable[bytes] | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def _audit_parts(
+    parts: BundleMembers,
+    *,
+    pinned: bytes | None,
+    origin: str | None,
+    given: list[tuple[str, str, bool]],
+) -> dict[str, Any]:
+    about = parts.about
+    notes = chain((("in the bundle", note, False) for note in _split(parts.notes)), given)
+    audit_of = _Audit(origin or about["origin"], about["agent"], notes)
+    audit_of.skip(map(_read_hash, parts.dropped))
+    if parts.texts is not None:
+        audit_of.texts = TextLines(parts.texts, whole=about["texts"])
+    audit_of.read_all(parts.entries, about["entries"])
     told = audit_of.finish(pinned or _unbase64(about["public_key"]))
-    told["pinned"] = key is not None and origin is not None
+    told["pinned"] = pinned is not None and origin is not None
+    told["notes"] += parts.remarks
     if not told["pinned"]:
         told["notes"].append(
             "the log's name or key was taken from the bundle itself, which anybody could have made;"
             " give --key and --origin"
         )
     return {"verdict": _word(told), **told}
+
+
+def audit_lines(
+    about: bytes,
+    notes: Iterable[str],
+    entries: Iterable[bytes],
+    *,
+    dropped: Iterable[bytes] = (),
+    texts: Iterable[bytes] | None = None,
+) -> dict[str, Any]:
+    """The verdict on the parts of a bundle that is being made; nothing is pinned."""
+    parts = BundleMembers(_read_about(about), notes, entries, dropped, texts)
+    return _audit_parts(parts, pinned=None, origin=None, given=[])
+
+
+def _opened(bundle: str | IO[bytes]) -> Any:  # noqa: ANN401 - a file that closes itself, or not
+    return open(bundle, "rb") if isinstance(bundle, str) else nullcontext(bundle)  # noqa: PTH123
+
+
+def _is_page(file: IO[bytes]) -> bool:
+    begins = file.read(15)
+    file.seek(0)
+    return begins.lower() == b"<!doctype html>"
+
+
+def _archive_parts(archive: zipfile.ZipFile) -> BundleMembers:
+    about = _read_about(_read(archive, "ledger.json", _MOST_ABOUT))
+    names = archive.namelist()
+    _check_texts_named(about, "texts.jsonl" in names)
+    return BundleMembers(
+        about,
+        _note_lines(_lines(archive, "checkpoints.txt", _MOST_NOTE)),
+        _lines(archive, "entries.jsonl", _MOST_LINE),
+        _lines(archive, "dropped.txt", 65) if "dropped.txt" in names else (),
+        _lines(archive, "texts.jsonl", _MOST_LINE) if "texts.jsonl" in names else None,
+    )
+
+
+def _check_texts_named(about: dict[str, Any], there: bool) -> None:
+    if ("texts" in about) != there:
+        raise Unreadable("texts.jsonl and what ledger.json says of it do not go together")
+
+
+# The page that a bundle holds, which holds the bundle
+
+
+def _page_parts(file: IO[bytes]) -> BundleMembers:
+    blocks = _page_blocks(_limited(file))
+    for name in _NEEDED:
+        if name not in blocks:
+            raise Unreadable(f"the page does not hold {name!r}")
+    about = _read_about(b"".join(_page_lines(blocks["ledger.json"])))
+    _check_texts_named(about, "texts.jsonl" in blocks)
+    told = "what the page shows is not compared here: open it in a browser, which does that"
+    return BundleMembers(
+        about,
+        _note_lines(_page_lines(blocks["checkpoints.txt"])),
+        _page_lines(blocks["entries.jsonl"]),
+        _page_lines(blocks["dropped.txt"]) if "dropped.txt" in blocks else (),
+        _page_lines(blocks["texts.jsonl"]) if "texts.jsonl" in blocks else None,
+        (told,),
+    )
+
+
+def _limited(file: IO[bytes]) -> bytes:
+    content = file.read(_MOST_PAGE + 1)
+    if len(content) > _MOST_PAGE:
+        raise Unreadable(f"the page takes more than {_MOST_PAGE} bytes")
+    return content
+
+
+def _page_blocks(page: bytes) -> dict[str, bytes]:
+    """What the page holds under the names of members, each once."""
+    blocks: dict[str, bytes] = {}
+    for found in _BLOCK.finditer(page):
+        name = found[1].decode()
+        if name in blocks or name not in _DATA:
+            raise Unreadable(f"the page holds {name!r} twice, or where it does not belong")
+        blocks[name] = found[2]
+    return blocks
+
+
+def _page_lines(block: bytes) -> Iterator[bytes]:
+    """Each line with the beginning of its SHA-256 before it, and without what HTML would read."""
+    for number, line in enumerate(block.splitlines(keepends=True)):
+        mark, space, packed = line.removesuffix(b"\n")[:32], line[32:33], line[33:]
+        plain = _PERCENT.sub(_unpacked, packed)
+        if space != b" " or _sha256(plain.removesuffix(b"\n")).hex()[:32].encode() != mark:
+            raise Torn(f"line {number} of the page's data was changed after it was written")
+        yield plain
+
+
+def _unpacked(found: re.Match[bytes]) -> bytes:
+    if found[1] is None:
+        raise Torn(f"the page's data hold {found[0]!r}, which is never written there")
+    return bytes.fromhex(found[1].decode())
+
+
+def _check_report(archive: zipfile.ZipFile, told: dict[str, Any]) -> None:
+    """The page must hold what the bundle holds; its script is believed by nobody who cannot see
+    whose it is.
+    """
+    page = _read(archive, "report.html", _MOST_PAGE)
+    blocks, names = _page_blocks(page), set(archive.namelist())
+    for name in _DATA:
+        same = (name in blocks) == (name in names)
+        if same and name in blocks:
+            with archive.open(name) as file:
+                same = _same_bytes(file, _page_lines(blocks[name]))
+        if not same:
+            message = f"report.html does not hold the {name} of this bundle"
+            told["findings"].append({"index": 0, "column": "report", "message": message})
+            told["intact"], told["verdict"] = False, "BROKEN"
+    scripts = re.findall(rb"<script>(.*?)</script>", page, re.DOTALL)
+    styles = re.findall(rb"<style>(.*?)</style>", page, re.DOTALL)
+    if [_sha256(one).hex() for one in (*scripts, *styles)] != [_SCRIPT, _STYLE]:
+        told["notes"].append(
+            "report.html carries another script or style than this verifier knows: what the page"
+            " says of itself counts for nothing"
+        )
+
+
+def _same_bytes(file: IO[bytes], lines: Iterable[bytes]) -> bool:
+    try:
+        return all(file.read(len(line)) == line for line in lines) and not file.read(1)
+    except (Unreadable, zlib.error, zipfile.BadZipFile):
+        return False
 
 
 class Unreadable(Exception):
@@ -172,6 +349,8 @@ class _Audit:
         self.let_go: list[tuple[int, int, str]] = []  # first, end, root
         self.deliveries: set[bytes] = set()
         self.import_head: str | None = None
+        self.texts: TextLines | None = None
+        self.withheld: list[dict[str, Any]] = []
 
     def read(self, notes: Iterable[tuple[str, str, bool]]) -> Iterator[tuple[str, _Note, bool]]:
         for place, note, outside in notes:
@@ -204,6 +383,8 @@ class _Audit:
         if self.size - self.dropped != expected:
             read = self.size - self.dropped
             self.find(self.size, "index", f"ledger.json tells of {expected} entries, not {read}")
+        if self.texts is not None and self.texts.more():
+            self.find(self.size, "texts", "texts.jsonl tells of entries that are not here")
 
     def take(self, entry: dict[str, Any]) -> None:
         index = entry["index"]
@@ -215,7 +396,11 @@ class _Audit:
             self.find(index, "prev", f"expected {self.head}, got {entry['prev']}")
         if entry["time"] < self.time:
             self.find(index, "time", "earlier than the entry before")
-        self.check_inside(entry)
+        told = self.texts_of(index)
+        hidden = {one["place"][1:]: one["left_out"] for one in told if "digest" not in one}
+        self.check_inside(entry, hidden)
+        if self.texts is not None:
+            self.check_texts(entry, told)
         self.head, self.time = entry["hash"], entry["time"]
         # One that is no hash does not derive, and no root can match any more.
         known = _HASH.fullmatch(entry["hash"])
@@ -241,7 +426,38 @@ class _Audit:
         if self.kept > _MOST_KEPT:
             raise Unreadable("its statements and erased fields are more than can be remembered")
 
-    def check_inside(self, entry: dict[str, Any]) -> None:
+    def texts_of(self, index: int) -> list[dict[str, Any]]:
+        try:
+            return [] if self.texts is None else self.texts.of(index)
+        except (Unreadable, ValueError) as error:
+            message = f"texts.jsonl cannot be read: {error}; no text was compared from here on"
+            self.find(index, "texts", message)
+            self.texts = None
+            return []
+
+    def check_texts(self, entry: dict[str, Any], told: list[dict[str, Any]]) -> None:
+        """Each text is the one that the entry binds; what is not here has its reason."""
+        assert self.texts is not None  # noqa: S101 - asked for by whoever has them
+        places = dict(_places(entry["body"]))
+        for one in told:
+            place, message = one["place"], ""
+            if "digest" not in one:
+                continue
+            if places.pop(place, None) != one["digest"]:
+                message = f"{place}: the entry binds no such text, or it is told twice"
+            elif "left_out" in one:
+                self.texts.left_out += 1
+            elif f"sha256:{_sha256(_content(one)).hex()}" != one["digest"]:
+                message = f"{place}: the text is not the one that the entry binds"
+            else:
+                self.texts.fitting += 1
+            if message:
+                self.find(entry["index"], "texts", message)
+        for place in places if self.texts.whole else ():
+            message = f"{place}: there is neither the text nor a reason why not"
+            self.find(entry["index"], "texts", message)
+
+    def check_inside(self, entry: dict[str, Any], hidden: dict[str, str]) -> None:
         index, before = entry["index"], self.found
         if entry["recipe"] != "mentis-1":
             self.find(index, "recipe", f"unknown recipe {entry['recipe']!r}")
@@ -252,7 +468,9 @@ class _Audit:
         if derived != entry["hash"]:
             self.find(index, "hash", f"expected {derived}, got {entry['hash']}")
         for name in sorted({*entry["fields"], *entry["body"], *entry["salts"]}):
-            self.check_field(entry, name)
+            self.check_field(entry, name, hidden)
+        for name in hidden:  # those that are taken away here are withheld
+            self.find(index, "texts", f"field {name!r} is here, or was never, and called left out")
         if entry["delivery"] != entry["body"].get("delivery"):
             self.find(index, "delivery", "it is not what the entry commits to")
         if entry["delivery"] is not None:
@@ -276,9 +494,14 @@ class _Audit:
         self.keep(len(told))
         self.signed.append(_Signed(entry["kind"], entry["index"], told, prev, sound))
 
-    def check_field(self, entry: dict[str, Any], name: str) -> None:
+    def check_field(self, entry: dict[str, Any], name: str, hidden: dict[str, str]) -> None:
         index, committed = entry["index"], entry["fields"].get(name)
         if committed is not None and name not in entry["body"] and name not in entry["salts"]:
+            if name in hidden and not (name == "signed" and entry["kind"] in _KINDS):
+                self.keep(len(name))
+                self.withheld.append({"index": index, "field": name, "reason": hidden.pop(name)})
+                self.erased.setdefault(index, set()).add(name)
+                return
             self.keep(len(name) + len(entry["hash"]))
             self.gone.setdefault(index, (entry["hash"], set()))[1].add(name)
             self.erased.setdefault(index, set()).add(name)
@@ -346,6 +569,7 @@ class _Audit:
             "agent": self.agent,
             "log": self.origin,
             "entries": self.size,
+            "dropped": self.dropped,
             "head": self.head,
             "root": self.root().hex(),
             "intact": not self.findings,
@@ -355,6 +579,8 @@ class _Audit:
             "given": self.given,
             "uncounted": self.uncounted,
             "erased": erased,
+            "withheld": self.withheld,
+            "texts": None if self.texts is None else self.texts.counts(),
             "notes": remarks,
             "findings": [
                 {"index": index, "column": column, "message": message}
@@ -487,7 +713,9 @@ class _Audit:
         for name in sorted(here):
             message = f"field {name!r} is here, and entry {tombstone} says it was erased"
             self.find(index, "body", message)
-        return [{"index": index, "fields": named, "reason": str(says.get("reason"))}]
+        reason = says.get("reason")
+        told = reason if isinstance(reason, str) else ""
+        return [{"index": index, "fields": named, "reason": told}]
 
     def other_agents(self) -> Iterator[str]:
         """A file from outside may hold the checkpoints of all agents of a home.
@@ -602,6 +830,70 @@ class _Keys:
         return sum(index < size for index in self.indexes)
 
 
+class TextLines:
+    """The lines of texts.jsonl, read beside the entries that they belong to."""
+
+    def __init__(self, lines: Iterable[bytes], *, whole: bool) -> None:
+        self.whole = whole  # every digest has its text, or a reason why not
+        self.fitting = self.left_out = 0
+        self.left = map(_read_text, lines)
+        self.ahead: dict[str, Any] | None = None
+        self.begun = False
+
+    def of(self, index: int) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        while self.more() and self.ahead is not None and self.ahead["entry"] == index:
+            found.append(self.ahead)
+            self.ahead = next(self.left, None)
+        return found
+
+    def more(self) -> bool:
+        if not self.begun:
+            self.begun, self.ahead = True, next(self.left, None)
+        return self.ahead is not None
+
+    def counts(self) -> dict[str, int]:
+        return {"fitting": self.fitting, "left_out": self.left_out}
+
+
+def _places(body: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Where a body binds a text, and by which digest."""
+    found: list[tuple[str, Any]] = [("/asked", body.get("asked"))]
+    found += [(f"/acted/{n}", one) for n, one in enumerate(_listed(body.get("acted")))]
+    digests = _object(body.get("digests"))
+    found += [(f"/digests/{name}", digests[name]) for name in sorted(digests) if name != "library"]
+    for number, step in enumerate(map(_object, _listed(body.get("steps")))):
+        found += [(f"/steps/{number}/{name}", step.get(name)) for name in _STEP]
+    found += [("/result/blob", _object(body.get("result")).get("blob"))]
+    found += [(f"/{name}/digest", _object(body.get(name)).get("digest")) for name in _BODIES]
+    for place, value in found:
+        if isinstance(value, str) and value.startswith("sha256:"):
+            yield place, value
+
+
+def _object(value: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _content(told: dict[str, Any]) -> bytes:
+    return told["text"].encode() if "text" in told else _unbase64(told["base64"])
+
+
+def _read_text(line: bytes) -> dict[str, Any]:
+    told = read_strict(line, _MOST_LINE)
+    if not isinstance(told, dict):
+        raise Unreadable("texts.jsonl: a line is not a JSON object")
+    found = cast("dict[str, Any]", told)
+    texts = [value for name, value in found.items() if name != "entry"]
+    one = len(found.keys() & {"text", "base64", "left_out"}) == 1
+    bound = "digest" in found or "left_out" in found
+    if not one or not bound or not found.keys() <= _TEXT or type(found.get("entry")) is not int:
+        raise Unreadable("texts.jsonl: a line does not hold what it should")
+    if not str(found.get("place")).startswith("/") or not all(isinstance(t, str) for t in texts):
+        raise Unreadable("texts.jsonl: a line does not hold what it should")
+    return found
+
+
 def _order(found: Found) -> tuple[bool, int]:
     """By entry; a checkpoint as a whole has no place among them and comes last."""
     index, column, _ = found
@@ -625,9 +917,9 @@ def _split(lines: Iterable[str]) -> Iterator[str]:
         yield "\n".join(note) + "\n"
 
 
-def _note_lines(archive: zipfile.ZipFile) -> Iterator[str]:
+def _note_lines(lines: Iterable[bytes]) -> Iterator[str]:
     size = 0
-    for line in _lines(archive, "checkpoints.txt", _MOST_NOTE):
+    for line in lines:
         size += len(line)
         if size > _MOST_NOTES or len(line) > _MOST_NOTE:
             raise Unreadable("checkpoints.txt is too long, or a line of it")
@@ -748,9 +1040,11 @@ def _read_about(content: bytes) -> dict[str, Any]:
         about = read_strict(content, _MOST_ABOUT)
     except Unreadable as error:
         raise Unreadable(f"ledger.json: {error}") from None
-    if not isinstance(about, dict) or cast("dict[str, Any]", about).keys() != _ABOUT:
+    if not isinstance(about, dict) or {*cast("dict[str, Any]", about)} - {"texts"} != {*_ABOUT}:
         raise Unreadable(f"ledger.json does not hold {', '.join(sorted(_ABOUT))}")
     told = cast("dict[str, Any]", about)
+    if type(told.get("texts", True)) is not bool:
+        raise Unreadable("ledger.json: `texts` is neither true nor false")
     for name in ("origin", "agent"):
         value = told[name]
         if not isinstance(value, str) or not _NAME.fullmatch(value) or not value.isprintable():
@@ -1046,10 +1340,21 @@ def _told(told: dict[str, Any]) -> str:
     for gone in told["erased"]:
         names = ", ".join(gone["fields"])
         lines.append(f"  entry {gone['index']}: erased {names} ({gone['reason']})")
+    lines += _told_texts(told)
     lines += [f"note: {note}" for note in told["notes"]]
     lines.append(_told_signed(told["signed"], told["entries"]))
     lines.append(_told_complete(told))
     return "".join(f"{_shown(line)}\n" for line in lines)
+
+
+def _told_texts(told: dict[str, Any]) -> Iterator[str]:
+    for one in told["withheld"][:20]:
+        yield f"  entry {one['index']}: {one['field']} left out of this file ({one['reason']})"
+    if (more := len(told["withheld"]) - 20) > 0:
+        yield f"  and {more} more fields left out"
+    if told["texts"]:
+        fit, out = told["texts"]["fitting"], told["texts"]["left_out"]
+        yield f"texts: {fit} fit the digests beside them; {out} are left out, with the reason"
 
 
 def _told_complete(told: dict[str, Any]) -> str:

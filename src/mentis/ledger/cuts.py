@@ -14,7 +14,7 @@ from mentis.values.entry import Entry, Finding
 from mentis.values.json import JsonObject
 
 from .signature import as_object
-from .statements import RETENTION, ROTATION
+from .statements import RETENTION, ROTATION, whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +105,14 @@ def _reach(cuts: list[_Cut]) -> int:
 
 
 def _read(told: JsonObject) -> _Cut | None:
-    first, last, root = _whole(told.get("first")), _whole(told.get("last")), told.get("root")
+    first, last, root = (
+        whole_number(told.get("first")),
+        whole_number(told.get("last")),
+        told.get("root"),
+    )
     if first is None or last is None or not isinstance(root, str):
         return None
     return _Cut(first, last + 1, root) if 0 <= first <= last else None
-
-
-def _whole(number: object) -> int | None:
-    """A whole number, however it is written: what is hashed and signed says 0 for -0.0."""
-    if type(number) is float and number.is_integer():
-        return int(number)
-    return number if type(number) is int else None
 
 
 def _listed(told: JsonObject) -> list[JsonObject]:

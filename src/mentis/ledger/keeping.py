@@ -432,14 +432,14 @@ def _never_moved(ledger: LedgerHandle, segment: Segment) -> StoreDamaged:
     return StoreDamaged(
         f"no signed rotation of `{ledger.agent}` names the segment of entries {segment.first} to"
         f" {segment.last}, so it is not let go",
-        hint="`mentis status verify` names what does not belong there",
+        hint="`mentis verify` names what does not belong there",
     )
 
 
 def _unsound(ledger: LedgerHandle, index: int) -> StoreDamaged:
     return StoreDamaged(
         f"entry {index} of `{ledger.agent}` is not what its hash says, so nothing is signed",
-        hint="`mentis status verify` names what is wrong",
+        hint="`mentis verify` names what is wrong",
         index=index,
     )
 
@@ -514,7 +514,7 @@ def _known_size(ledger: LedgerHandle, size: int | None) -> int:
 def _not_what_was_seen(ledger: LedgerHandle, size: int) -> StoreDamaged:
     return StoreDamaged(
         f"the first {size} entries of `{ledger.agent}` are not those the checkpoint has seen",
-        hint="`mentis status verify` names what is wrong",
+        hint="`mentis verify` names what is wrong",
         size=size,
     )
 

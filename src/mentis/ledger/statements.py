@@ -142,8 +142,8 @@ def retention(
 
 def erased_in(told: JsonObject, tombstone: int) -> ErasedFields | None:
     """The fields of an entry that a tombstone names; None when it names none."""
-    index, fields = told.get("index"), _listed(told.get("fields"))
-    if type(index) is not int or not fields or not all(isinstance(name, str) for name in fields):
+    index, fields = whole_number(told.get("index")), _listed(told.get("fields"))
+    if index is None or not fields or not all(isinstance(name, str) for name in fields):
         return None
     return ErasedFields(index, tuple(map(str, fields)), str(told.get("reason")), tombstone)
 
@@ -151,16 +151,16 @@ def erased_in(told: JsonObject, tombstone: int) -> ErasedFields | None:
 def lost_in(rollback: JsonObject) -> Iterator[tuple[int, str]]:
     """Size and root of each checkpoint that the statement gives up."""
     for one in map(as_object, _listed(rollback.get("lost"))):
-        size, root = one.get("size"), one.get("root")
-        if type(size) is int and isinstance(root, str):
+        size, root = whole_number(one.get("size")), one.get("root")
+        if size is not None and isinstance(root, str):
             yield size, root
 
 
 def missing_in(rollback: JsonObject) -> Iterator[tuple[int, int]]:
     """First and last index of each run of entries that the statement gives up."""
     for one in map(as_object, _listed(rollback.get("missing"))):
-        first, last = one.get("first"), one.get("last")
-        if type(first) is int and type(last) is int:
+        first, last = whole_number(one.get("first")), whole_number(one.get("last"))
+        if first is not None and last is not None:
             yield first, last
 
 
@@ -177,6 +177,13 @@ def aside_in(rollback: JsonObject) -> list[str]:
 def keys_in(rollback: JsonObject) -> list[object]:
     """The changes of the key that the statement carries on."""
     return _listed(rollback.get("keys"))
+
+
+def whole_number(number: object) -> int | None:
+    """A whole number, however it is written: what is hashed and signed says 0 for -0.0."""
+    if type(number) is float and number.is_integer():
+        return int(number)
+    return number if type(number) is int else None
 
 
 def _listed(value: object) -> list[object]:

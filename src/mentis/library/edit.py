@@ -53,13 +53,21 @@ _OWN_SOURCES = ("static", "custom", "user")
 
 
 class Editor:
-    """`words` say why; they are kept with the revision. `force` is for the constitution."""
+    """`words` say why; they are kept with the revision, beside the `author`. `force` is for the
+    constitution.
+    """
 
     def __init__(
-        self, shelf: Shelf, revisions: Revisions, clock: Clock, *, busy_seconds: float = 5.0
+        self,
+        shelf: Shelf,
+        revisions: Revisions,
+        clock: Clock,
+        *,
+        busy_seconds: float = 5.0,
+        author: str = "",
     ) -> None:
         self._shelf = shelf
-        self._history = RevisionHistory(revisions, clock)
+        self._history = RevisionHistory(revisions, clock, author)
         self._busy_seconds = busy_seconds
 
     def save(

@@ -35,9 +35,10 @@ class Target:
 
 
 class RevisionHistory:
-    def __init__(self, revisions: Revisions, clock: Clock) -> None:
+    def __init__(self, revisions: Revisions, clock: Clock, author: str = "") -> None:
         self._revisions = revisions
         self._clock = clock
+        self._author = author
 
     def of(self, key: str) -> tuple[Revision, ...]:
         return self._revisions.history(key)
@@ -50,6 +51,7 @@ class RevisionHistory:
             digest=digest(content.encode()),
             time=utc_text(self._clock.now()),
             words=words,
+            author="" if words == OUTSIDE else self._author,
         )
         self._revisions.save(revision)
         return revision

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from mentis.codec.toml import parse_toml
 from mentis.errors import PersonaError
-from mentis.values.persona import Expression, Persona, Profile, Trait
+from mentis.values.persona import ExampleExchange, Expression, Persona, Profile, Trait
 
 from .problems import SourceFile, first_fault
 
@@ -26,6 +26,7 @@ _TRAITS = [field.name for field in fields(Trait)]
 _SECTIONS = {
     **dict.fromkeys(("traits", "knowledge", "scenarios"), _TRAITS),
     "expression": [field.name for field in fields(Expression)],
+    "dialogue": [field.name for field in fields(ExampleExchange)],
 }
 
 

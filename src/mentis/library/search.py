@@ -15,9 +15,9 @@ from mentis.values.memo import IdentityMemo
 from mentis.values.value import Value
 
 Where: TypeAlias = Literal["id", "name", "description", "content"]
-_Place: TypeAlias = tuple[Block, Where, str]
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _AROUND = 40  # characters of an excerpt on each side of what was found
+_BETWEEN = "\0"  # texts of a block, so that nothing is found across two of them
 _BLANK = re.compile(r"\s+")
 
 
@@ -93,7 +93,7 @@ def search_part(
 
 
 def _wanted(text: str) -> str:
-    wanted = text.strip().casefold()
+    wanted = _plain(text).strip()
     if not wanted:
         raise UsageError("there is nothing to search for", hint="give a word or a part of one")
     return wanted
@@ -103,42 +103,44 @@ def _matches(library: Library, wanted: str) -> Iterator[Match]:
     return (_match(one, wanted) for one in _found(library, wanted))
 
 
-def _found(library: Library, wanted: str) -> Iterator[_Place]:
-    places = (_place(block, wanted) for block in library.blocks)
-    return (place for place in places if place is not None)
+def _found(library: Library, wanted: str) -> Iterator[Block]:
+    folded = _LIBRARIES.remember(_folded_blocks, library)
+    return (block for block, text in zip(library.blocks, folded, strict=True) if wanted in text)
 
 
-def _match(place: _Place, wanted: str) -> Match:
-    block, where, text = place
-    return Match(block.id, where, _excerpt(text, wanted))
-
-
-def _place(block: Block, wanted: str) -> _Place | None:
-    """The first text of a block with these words."""
-    if wanted not in _FOLDED.remember(_folded, block):
-        return None
+def _match(block: Block, wanted: str) -> Match:
+    """By the first text of a block with these words."""
     named: tuple[tuple[Where, str], ...] = (
         ("id", block.id),
         ("name", block.name),
         ("description", block.description),
     )
     told: Iterator[tuple[Where, str]] = (("content", text) for text in texts(block))
-    for where, text in chain(named, told):
-        if wanted in text.casefold():
-            return block, where, text
-    return None
+    where, text = next(one for one in chain(named, told) if wanted in _plain(one[1]))
+    return Match(block.id, where, _excerpt(text, wanted))
+
+
+def _folded_blocks(library: Library) -> tuple[str, ...]:
+    return tuple([_FOLDED.remember(_folded, block) for block in library.blocks])
 
 
 def _folded(block: Block) -> str:
-    return "\n".join((block.id, block.name, block.description, *texts(block))).casefold()
+    told = (block.id, block.name, block.description, *texts(block))
+    return _BETWEEN.join(_plain(text) for text in told)
 
 
-_FOLDED = IdentityMemo[str](8192)  # most blocks of a library have none of what is looked for
+def _plain(text: str) -> str:
+    return text.replace(_BETWEEN, " ").casefold()
+
+
+# Most blocks of a library have none of what is looked for, and an edit changes few of them.
+_FOLDED = IdentityMemo[str](8192)
+_LIBRARIES = IdentityMemo[tuple[str, ...]](4)
 
 
 def _excerpt(text: str, wanted: str) -> str:
     """One line around the first place; folding case may lengthen text, so places are mapped."""
-    folded = text.casefold()
+    folded = _plain(text)
     first = folded.index(wanted)
     last = first + len(wanted)
     if len(folded) != len(text):

@@ -101,7 +101,7 @@ class Asides:
         if len(found) != 1:
             raise UsageError(
                 f"{len(found) or 'no'} senses that were set aside are called {name!r}",
-                hint="`mentis sense aside` lists them",
+                hint="`mentis sense failed` lists them",
             )
         return found[0]
 
@@ -147,7 +147,8 @@ def open_asides(
     parts = parts or Parts()
     home = find_home(path)
     settings = load_settings(home.path, parts.variables)
-    agent = f"{settings.model.name or home.name}/{home.pick_persona(persona)}"
+    chosen = home.pick_persona(persona, settings.model.persona)
+    agent = f"{settings.model.name or home.name}/{chosen}"
     clock, ids = parts.clock or SystemClock(), parts.ids or RandomIds()
     with (
         closing(open_database(home, settings, parts.variables)) as database,

@@ -19,6 +19,7 @@ from anyio import to_thread
 
 from mentis.disk.atomic import sync_folder, unwritable, write_atomic
 from mentis.errors import BadInput, StoreError, UsageError
+from mentis.system.files import READ, open_file
 from mentis.values.cognition import Sense
 from mentis.values.digest import digest
 from mentis.values.trust import Trust
@@ -28,7 +29,6 @@ from .given import OWN_DOORS, read_object, read_sense
 from .sealed import SEAL, Seals
 
 TAKEN, REFUSED = "taken", "refused"
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _SHOWN = 2000  # bytes
 _LOOKED_AT = 256  # files at a time; the others wait where they are
 
@@ -135,7 +135,7 @@ class SenseFolder:
     def _read(self, name: str) -> tuple[Sense, _File]:
         path = self._path / name
         try:
-            descriptor = os.open(path, _READ)
+            descriptor = open_file(path, READ)
         except FileNotFoundError:
             raise
         except OSError as error:
@@ -233,7 +233,7 @@ def look_in(folder: Path) -> list[tuple[str, str]]:
         return []
     found: list[tuple[str, str]] = []
     for name in _there(folder):
-        with suppress(OSError), os.fdopen(os.open(folder / name, _READ), "rb") as file:
+        with suppress(OSError), os.fdopen(open_file(folder / name, READ), "rb") as file:
             found.append((_shown(name), file.read(_SHOWN).decode("utf-8", "replace")))
     return found
 

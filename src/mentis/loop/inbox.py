@@ -32,7 +32,7 @@ class Inbox:
     def open(cls, path: Path, *, persona: str | None = None) -> Self:
         home = find_home(path)
         settings = load_settings(home.path, os.environ)
-        folder = home.senses(home.pick_persona(persona))
+        folder = home.senses(home.pick_persona(persona, settings.model.persona))
         return cls(folder, settings.model.run, SystemClock(), RandomIds())
 
     def add(self, sense: JsonObject) -> Path:

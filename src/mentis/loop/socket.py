@@ -1,16 +1,16 @@
 """Senses over a local socket: one JSON object a line, and one line back for each.
 
-Nobody but the owner of the process can connect. `{"taken": ID}` comes when a tick that is recorded
-took it: until then it is the sender's to keep. While there is no room nothing more is read.
+Nobody but the owner of the process can speak to it. `{"taken": ID}` comes when a tick that is
+recorded took it: until then it is the sender's to keep. While there is no room nothing more is
+read.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 import re
-import socket
-import stat
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +22,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from mentis.errors import BadInput, MentisError, StoreLocked, UsageError
 from mentis.ports.ids import Ids
+from mentis.system.local_sockets import LocalListener, answers, is_socket, listen_at
 from mentis.values.cognition import Sense
 from mentis.values.trust import Trust
 
@@ -61,11 +62,12 @@ class SenseSocket:
         """Listen until cancelled; the socket is gone afterwards."""
         await to_thread.run_sync(_make_way, self._path)
         limiter = CapacityLimiter(_CONNECTIONS)
-        listener = await SocketListener.from_socket(_bound(self._path))
+        local = _bound(self._path)
+        listener = await SocketListener.from_socket(local.bound)
 
         async def answer(stream: ByteStream) -> None:
             async with limiter, stream:
-                await self._converse(stream)
+                await self._converse(stream, local.key)
 
         try:
             async with listener:
@@ -76,16 +78,19 @@ class SenseSocket:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
 
-    async def _converse(self, stream: ByteStream) -> None:
+    async def _converse(self, stream: ByteStream, key: str) -> None:
         """Whoever goes away in the middle of it ends this talk, and nothing else."""
-        async with create_task_group() as answers:
+        async with create_task_group() as talks:
             try:  # inside the group, which would wrap what is raised
-                await self._listen(stream, answers)
+                await self._listen(stream, key, talks)
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                answers.cancel_scope.cancel()
+                talks.cancel_scope.cancel()
 
-    async def _listen(self, stream: ByteStream, answers: TaskGroup) -> None:
+    async def _listen(self, stream: ByteStream, key: str, talks: TaskGroup) -> None:
         lines = BufferedByteReceiveStream(stream)
+        if key and not hmac.compare_digest(await self._line(lines, stream) or b"", key.encode()):
+            await _say(stream, {"refused": "the first line is not the key of this socket"})
+            return
         while (line := await self._line(lines, stream)) is not None:
             if not line.strip():
                 continue
@@ -94,7 +99,7 @@ class SenseSocket:
             except MentisError as error:
                 await _say(stream, {"refused": error.message, "hint": error.hint})
                 continue
-            answers.start_soon(_confirm, stream, held)
+            talks.start_soon(_confirm, stream, held)
 
     async def _line(self, lines: BufferedByteReceiveStream, stream: ByteStream) -> bytes | None:
         """The next one; None at the end. After one that is too long nothing can be read."""
@@ -133,40 +138,19 @@ def _make_way(path: Path) -> None:
             hint="name a shorter one",
         )
     try:
-        found = path.lstat()
+        if not is_socket(path):
+            raise BadInput(f"{path}: this is no socket", hint="name one that is not there yet")
     except FileNotFoundError:
         return
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}", hint="name another socket") from error
-    if not stat.S_ISSOCK(found.st_mode):
-        raise BadInput(f"{path}: this is no socket", hint="name one that is not there yet")
-    if _answers(path):
+    if answers(path):
         raise StoreLocked(f"{path}: somebody listens there already", hint="name another socket")
     path.unlink(missing_ok=True)
 
 
-def _answers(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(1.0)
-        try:
-            probe.connect(str(path))
-        except (ConnectionRefusedError, FileNotFoundError):
-            return False
-        except OSError:
-            return True
-    return True
-
-
-def _bound(path: Path) -> socket.socket:
-    """Nobody else's from the moment it is made: Linux takes the mode over; others get it after."""
-    made = socket.socket(socket.AF_UNIX)
+def _bound(path: Path) -> LocalListener:
     try:
-        os.fchmod(made.fileno(), 0o600)
-        made.bind(str(path))
-        path.chmod(0o600)
-        made.listen(_CONNECTIONS)
-        made.setblocking(False)
+        return listen_at(path, backlog=_CONNECTIONS)
     except OSError as error:
-        made.close()
         raise BadInput(f"{path}: {error.strerror}", hint="name another socket") from error
-    return made

@@ -7,9 +7,10 @@ and by `rebuild`, and never again.
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from anyio import create_task_group, to_thread
@@ -30,7 +31,7 @@ from mentis.ports.memory_store import MemoryStore
 from mentis.ports.screener import Screener
 from mentis.recall.embedding import ask
 from mentis.recall.memory.around import belongs_to, elsewhere, holds_in, notes_about, own_first
-from mentis.recall.memory.choosing import public, why_not
+from mentis.recall.memory.choosing import listing_of, public, why_not
 from mentis.recall.memory.circles import circle_in
 from mentis.recall.memory.hygiene import inspect
 from mentis.recall.memory.index import Query
@@ -52,6 +53,8 @@ from mentis.values.memories import (
     ImportedMemories,
     MemoryDraft,
     MemoryFilter,
+    MemoryListing,
+    MemoryPart,
     ScoredMemory,
     StoredMemory,
     VectorRebuild,
@@ -70,7 +73,9 @@ from .parts import HomeEmbedder, HomeScreener
 from .people import People
 from .transfer import memories_to_import
 
+KEPT_BACK = MemoryListing(states=("quarantine",))
 _BATCH = 32
+_PIECE = 200  # memories that are read at a time
 _DEFAULTS = MemoriesSettings()
 
 
@@ -102,7 +107,7 @@ def open_memories(
     parts = parts or Parts()
     place = find_home(Path(home))
     settings = load_settings(place.path, parts.variables)
-    chosen = place.pick_persona(persona)
+    chosen = place.pick_persona(persona, settings.model.persona)
     database = open_database(place, settings, parts.variables)
     with closed_on_failure(database):
         tools = open_memory_parts(settings, database, parts)
@@ -219,9 +224,37 @@ class Memories(Closeable):
 
     def list(self, wanted: MemoryFilter = EVERYTHING_PUBLIC) -> tuple[Memory, ...]:
         """Those a filter lets through, in the order of their ids."""
-        now = self._now()
-        kept = self._store.memories(self.agent)
-        return tuple(memory for memory in kept if not why_not(memory, wanted, now=now))
+        return self.page(wanted)
+
+    def page(
+        self,
+        wanted: MemoryFilter = EVERYTHING_PUBLIC,
+        *,
+        count: int | None = None,
+        after: str = "",
+    ) -> tuple[Memory, ...]:
+        """The first so many of those behind the memory with the id `after`; None: all of them."""
+        return tuple(islice(self._listed(wanted, count, after), count))
+
+    def _listed(self, wanted: MemoryFilter, count: int | None, after: str) -> Iterator[Memory]:
+        """Read in pieces, since the store does not know every filter."""
+        now, listing = self._now(), replace(listing_of(wanted), after=after)
+        piece = None if count is None else max(count, _PIECE)
+        while True:
+            kept = self._store.page(self.agent, listing, count=piece)
+            yield from (memory for memory in kept if not why_not(memory, wanted, now=now))
+            if piece is None or len(kept) < piece:
+                return
+            listing = replace(listing, after=kept[-1].id)
+
+    def part(self, listing: MemoryListing, *, start: int, count: int) -> MemoryPart:
+        """A part of a list, and how many there are in all; also of what is kept back or private."""
+        shown = self._store.page(self.agent, listing, start=start, count=count)
+        return MemoryPart(shown, self._store.count(self.agent, listing))
+
+    def count(self, listing: MemoryListing) -> int:
+        """How many memories a list has."""
+        return self._store.count(self.agent, listing)
 
     def get(self, memory_id: str) -> Memory:
         memory = self._store.find(self.agent, memory_id)
@@ -312,7 +345,7 @@ class Memories(Closeable):
 
     def quarantine(self) -> tuple[Memory, ...]:
         """What screening has kept back, with its reasons."""
-        return tuple(one for one in self._store.memories(self.agent) if one.quarantined)
+        return self._store.page(self.agent, KEPT_BACK)
 
     def release(self, memory_id: str, *, reason: str) -> Entry:
         """Let one out of quarantine: a person's doing, recorded before it is done. Stays marked."""

@@ -12,13 +12,20 @@ from anyio import to_thread
 
 from mentis.errors import UsageError
 from mentis.values.cognition import Memory
-from mentis.values.memories import MemoryDraft, MemoryFilter, StoredMemory, normal_text
+from mentis.values.memories import (
+    MemoryDraft,
+    MemoryFilter,
+    MemoryListing,
+    StoredMemory,
+    normal_text,
+)
 from mentis.values.trust import Trust
 
 if TYPE_CHECKING:
     from .memories import Memories
 
 SOURCE = "people"  # of a summary that somebody set; the agent's own notes have others
+PEOPLE = MemoryListing(kinds=("person",), order="names")
 _NOTES = MemoryFilter(kinds=("person",))
 _ALL_NOTES = MemoryFilter(kinds=("person",), superseded=True, expired=True)
 

@@ -43,8 +43,17 @@ _SIGNS = (*_KEYS, *_TOLD)
 
 def redact(text: str, secrets: Iterable[str]) -> str:
     """`text` with every secret replaced; the longest first, so that none shows in part."""
+    return _without(text, secret_forms(secrets))
+
+
+def secret_forms(secrets: Iterable[str]) -> tuple[str, ...]:
+    """All that is replaced, the longest first; worked out once where much is looked through."""
     forms = {form for secret in secrets if len(secret) >= _SHORTEST for form in _forms(secret)}
-    for form in sorted(forms, key=len, reverse=True):
+    return tuple(sorted(forms, key=len, reverse=True))
+
+
+def _without(text: str, forms: Iterable[str]) -> str:
+    for form in forms:
         text = text.replace(form, MARK)
     return text
 
@@ -60,8 +69,13 @@ def _forms(secret: str) -> Iterator[str]:
 
 def redact_bytes(data: bytes, secrets: Iterable[str]) -> bytes:
     """The same for what is stored: known secrets, and everything shaped like a key."""
+    return redact_forms(data, secret_forms(secrets))
+
+
+def redact_forms(data: bytes, forms: Iterable[str]) -> bytes:
+    """As `redact_bytes` does it, with `secret_forms`."""
     # Latin-1 carries every byte through unchanged, valid UTF-8 or not; keys are ASCII.
-    text = redact(data.decode("latin-1"), secrets)
+    text = _without(data.decode("latin-1"), forms)
     if any(sign in text for sign in _SIGNS):
         text = _SHAPES.sub(MARK, text)
     return text.encode("latin-1")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from mentis.values.cognition import Memory
-from mentis.values.memories import MemoryStanding, Vector
+from mentis.values.memories import MemoryListing, MemoryStanding, Vector
 
 
 class MemoryStore(Protocol):
@@ -46,7 +46,15 @@ class MemoryStore(Protocol):
         """Those that changed after the revision `since`, in the order of their ids."""
         ...
 
-    def count(self, agent: str) -> int: ...
+    def page(
+        self, agent: str, listing: MemoryListing, *, count: int | None = None, start: int = 0
+    ) -> tuple[Memory, ...]:
+        """A part of a list, in its order: as many from the place `start` on; None: all of them."""
+        ...
+
+    def count(self, agent: str, listing: MemoryListing | None = None) -> int:
+        """How many there are, or how many a list has."""
+        ...
 
     def standing(self, agent: str) -> MemoryStanding: ...
 

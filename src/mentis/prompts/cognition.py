@@ -266,7 +266,8 @@ def open_cognition(
     parts = parts or Parts()
     place = find_home(Path(home))
     settings = load_settings(place.path, parts.variables)
-    agent = f"{settings.model.name or place.name}/{place.pick_persona(persona)}"
+    chosen = place.pick_persona(persona, settings.model.persona)
+    agent = f"{settings.model.name or place.name}/{chosen}"
     database = open_database(place, settings, parts.variables)
     clock, ids = parts.clock or SystemClock(), parts.ids or RandomIds()
     with closed_on_failure(database):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -23,6 +24,7 @@ from mentis.home.system import RandomIds, SystemClock
 from mentis.ledger.chain import make_stamp
 from mentis.library.load import load_persona, shipped_persona, shipped_personas
 from mentis.library.memory.files import PersonaMemory
+from mentis.settings.change import SettingChange, open_settings
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import Home, find_home
 from mentis.stores.sqlite.database import Database
@@ -34,10 +36,12 @@ from mentis.values.persona_draft import PersonaDraft
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
+from .persona_fields import with_fields
 from .persona_file import draft_text, is_kept, with_draft
 
 # The first line that sets a field: the rest of the file, comments included, stays as it is.
 _LINES = {name: re.compile(rf"^{name}\s*=.*$", re.MULTILINE) for name in ("id", "name")}
+_BLANK = '# Who this agent is: docs/concepts/personas.md\n\nid = ""\nname = ""\n'
 
 _PICTURES = {
     "png": "image/png",
@@ -90,12 +94,31 @@ class Personas(DatabaseHolder):
         """The ids of all personas, in their order."""
         return self._home.personas()
 
-    def rows(self) -> list[dict[str, str]]:
-        """Each of them in short; `problem` says why one cannot be read."""
-        return [self._row(persona_id) for persona_id in self.ids()]
+    @property
+    def default(self) -> str:
+        """The persona that is taken where none is named; empty where nobody chose one."""
+        return load_settings(self._home.path, self._parts.variables).model.persona
 
-    def _row(self, persona_id: str) -> dict[str, str]:
-        row = {"id": persona_id, "name": "", "type": "", "language": "", "problem": ""}
+    def use(self, persona_id: str) -> SettingChange:
+        """Make one of several personas the default of the home: the setting `persona`."""
+        chosen = self._home.pick_persona(persona_id)
+        return open_settings(self._home.path, self._parts.variables).set("persona", chosen)
+
+    def rows(self) -> list[dict[str, object]]:
+        """Each of them in short; `problem` says why one cannot be read."""
+        default = self.default
+        return [
+            {**self._row(persona_id), "default": persona_id == default} for persona_id in self.ids()
+        ]
+
+    def _row(self, persona_id: str) -> dict[str, object]:
+        row: dict[str, object] = {
+            "id": persona_id,
+            "name": "",
+            "type": "",
+            "language": "",
+            "problem": "",
+        }
         try:
             found = self.read(persona_id)
         except MentisError as error:
@@ -115,8 +138,8 @@ class Personas(DatabaseHolder):
         return None
 
     def pick(self, persona_id: str | None) -> str:
-        """The persona that was asked for, or the only one there is."""
-        return self._home.pick_persona(persona_id)
+        """The persona that was asked for, else the default, else the only one there is."""
+        return self._home.pick_persona(persona_id, self.default)
 
     def path(self, persona_id: str) -> Path:
         """The file that describes a persona."""
@@ -168,21 +191,36 @@ class Personas(DatabaseHolder):
         (entry,) = ledger.append(agent, [draft], stamp)
         return entry.index
 
-    def create(self, persona_id: str, *, name: str, source: str) -> Path:
-        """A new persona, made from one of this home or from a shipped one."""
-        path = self._home.persona(persona_id)
-        if path.exists():
-            raise PersonaError(f"{path} is already there", hint="choose another id")
+    def create(
+        self,
+        persona_id: str,
+        *,
+        name: str,
+        source: str = "",
+        fields: Mapping[str, object] | None = None,
+    ) -> Path:
+        """A new persona, made from one of this home or from a shipped one; without a source, from
+        its name alone. `fields` are those of a persona.toml, in the place of what was copied.
+        """
+        path = self.check_free(persona_id)
         if not name.strip() or not name.isprintable():
             raise PersonaError(f"{name!r} cannot be a name", hint="use printable characters")
-        text = self._source(source)
+        text = self._source(source) if source else _BLANK
         for field, value in (("id", persona_id), ("name", name)):
             # A JSON string is a TOML string; a function, so that backslashes stay what they are.
             line = f"{field} = {json.dumps(value, ensure_ascii=False)}"
             text = _LINES[field].sub(lambda _, line=line: line, text, count=1)
+        text = with_fields(text, fields or {})
         load_persona(text, str(path))  # nothing is written that could not be read again
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_atomic(path, text)
+        return path
+
+    def check_free(self, persona_id: str) -> Path:
+        """Where a new persona would stand; PersonaError where there is one."""
+        path = self._home.persona(persona_id)
+        if path.exists():
+            raise PersonaError(f"{path} is already there", hint="choose another id")
         return path
 
     def accept_draft(self, persona_id: str, draft: PersonaDraft) -> Path:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Self, TypeVar, cast
 
@@ -48,7 +48,9 @@ from .kinds import MODES, PARTS, BuiltPart, RequestKind, build_part, part_kind
 from .placeholders import PlaceholderUse, placeholder_use
 
 T = TypeVar("T")
+H = TypeVar("H", bound=Hashable)
 _SAMPLE = Stimulus("Hello!")
+_COUNTER = EstimatingCounter()
 _ROOMY = 1_000_000  # a preview shows the whole prompt, whatever the route could take
 
 
@@ -71,13 +73,14 @@ class Prompts(DatabaseHolder):
         *,
         route: str,
         shelf: Shelf | None = None,
+        author: str = "",
     ) -> None:
         super().__init__(database)
         self._home = home
         self._settings = load_settings(home.path, parts.variables)
         self._clock = parts.clock or SystemClock()
-        self._secret = parts.secret or read_secret(home) or b""
-        self._counter = EstimatingCounter()
+        self._secret = _same(parts.secret or read_secret(home) or b"")
+        self._counter = _COUNTER
         self.route = self._settings.route(route)
         self.shelf = shelf or open_shelf(home, self._settings)
         self.editor = Editor(
@@ -85,6 +88,7 @@ class Prompts(DatabaseHolder):
             SqliteRevisions(database),
             self._clock,
             busy_seconds=self._settings.model.store.busy_seconds,
+            author=author,
         )
 
     @classmethod
@@ -95,16 +99,18 @@ class Prompts(DatabaseHolder):
         route: str = "default",
         parts: Parts | None = None,
         shelf: Shelf | None = None,
+        author: str = "",
     ) -> Self:
         """The prompts of the home at `path`, as `route` would be told them.
 
         Whoever opens them often keeps the `shelf` of the first time: it reads only what changed.
+        `author` stands beside every revision that is saved.
         """
         home = find_home(Path(path))
         parts = parts or Parts()
         settings = load_settings(home.path, parts.variables)
         database = open_database(home, settings, parts.variables)
-        return cls(home, database, parts, route=route, shelf=shelf)
+        return cls(home, database, parts, route=route, shelf=shelf, author=author)
 
     @property
     def loaded_library(self) -> LoadedLibrary:
@@ -138,7 +144,7 @@ class Prompts(DatabaseHolder):
         self, *, persona: str | None = None, mode: Mode = "chat", library: Library | None = None
     ) -> Builder:
         """The builders of single prompts, for one persona, now."""
-        teller = self._teller(self._home.pick_persona(persona))
+        teller = self._teller(self._pick(persona))
         return Builder(
             library or self.loaded_library.library,
             persona=teller.persona,
@@ -245,7 +251,7 @@ class Prompts(DatabaseHolder):
         return tuple(dict.fromkeys(k for k in PLACEHOLDER.findall(text) if k not in known))
 
     def _remembered(self, persona: str | None) -> Mapping[str, object]:
-        return self._teller(self._home.pick_persona(persona)).remembered
+        return self._teller(self._pick(persona)).remembered
 
     def preview(
         self,
@@ -256,7 +262,7 @@ class Prompts(DatabaseHolder):
         runtime_vars: Mapping[str, object] | None = None,
     ) -> Composition:
         """The prompt as it would be told now, with the fate of every block. Nothing is sent."""
-        teller = self._teller(self._home.pick_persona(persona))
+        teller = self._teller(self._pick(persona))
         given = {**teller.remembered, **(runtime_vars or {})}
         return self._compose(
             self.loaded_library.library, teller, variant=variant, mode=mode, given=given
@@ -316,7 +322,7 @@ class Prompts(DatabaseHolder):
 
     def wording_told(self, block_id: str, *, persona: str | None = None) -> WordingInForce:
         """Which wording of a block is told to one persona on the route this was opened for."""
-        teller = self._teller(self._home.pick_persona(persona))
+        teller = self._teller(self._pick(persona))
         return wording_in_force(self.block(block_id), teller.persona, self.route)
 
     def shipped_wording(self, block_id: str, variant: str) -> JsonObject:
@@ -341,7 +347,7 @@ class Prompts(DatabaseHolder):
         return effect_of(teller.persona.id, old, new, edits)
 
     def _tellers(self, persona: str | None) -> Iterator[_Teller]:
-        chosen = self._home.personas() if persona is None else (self._home.pick_persona(persona),)
+        chosen = self._home.personas() if persona is None else (self._pick(persona),)
         for persona_id in chosen:
             try:
                 yield self._teller(persona_id)
@@ -349,16 +355,19 @@ class Prompts(DatabaseHolder):
                 if persona is not None:
                     raise
 
+    def _pick(self, persona: str | None) -> str:
+        return self._home.pick_persona(persona, self._settings.model.persona)
+
     def _teller(self, persona_id: str) -> _Teller:
         """Who the prompt is told for, and what it would remember in its next turn."""
         who = read_persona(self._home, persona_id)
         remembered: Mapping[str, object] = {}
-        if self._settings.model.features.cortexEnabled:
+        if self._settings.model.features.persona_memory:
             memory = open_memory(
                 self._home, who, self._database, settings=self._settings, clock=self._clock
             )
             remembered = memory.remember().values
-        return _Teller(who, read_profile(self._home), remembered)
+        return _Teller(_same(who), _same(read_profile(self._home)), remembered)
 
     def _compose(
         self,
@@ -392,6 +401,18 @@ class _Teller:
     persona: Persona
     profile: Profile
     remembered: Mapping[str, object]
+
+
+def _same(one: H) -> H:
+    """The first that was equal to it. Composing knows what it did before by the very objects it had
+    then, and here they are read again each time the prompts are opened.
+    """
+    return cast("H", _first(one))
+
+
+@lru_cache(maxsize=64)
+def _first(one: Hashable) -> Hashable:
+    return one
 
 
 def _bytes_of(path: Path) -> bytes:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from mentis.disk.inside import real_path
-from mentis.errors import BadInput
+from mentis.errors import BadInput, EngineMissing
 from mentis.values.selection import Capability
 from mentis.values.value import Value
 
@@ -199,7 +199,13 @@ def front_matter(text: str, *, where: str) -> Mapping[str, object]:
     """What stands between the two fences at the beginning, as YAML says it; without aliases, since
     a few lines of those grow into more than any memory holds.
     """
-    import yaml
+    try:
+        import yaml
+    except ModuleNotFoundError as error:
+        raise EngineMissing(
+            f"{where}: skills are read by the package pyyaml, which is not installed",
+            hint="pip install 'mentis[tools]'",
+        ) from error
 
     class Plain(yaml.SafeLoader):
         def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:

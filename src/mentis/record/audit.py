@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import zipfile
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 from mentis.errors import BadInput
 from mentis.ledger import auditor
@@ -16,13 +17,20 @@ def audit_export(content: bytes, pin: Pin | None) -> dict[str, Any]:
 
     Nothing is written. `pin` is the log that it should be of; without one it is never `ok`.
     """
+    return _audit(io.BytesIO(content), pin)
+
+
+def audit_file(path: Path, pin: Pin | None) -> dict[str, Any]:
+    """The same of a file, which may be the page out of an export."""
+    return _audit(str(path), pin)
+
+
+def _audit(bundle: str | IO[bytes], pin: Pin | None) -> dict[str, Any]:
     key, origin = (pin.public_key, pin.origin) if pin else (None, None)
     try:
-        return auditor.audit(io.BytesIO(content), key=key, origin=origin, checkpoints=())
+        return auditor.audit(bundle, key=key, origin=origin, checkpoints=())
     except auditor.WrongArgument as error:
-        raise BadInput(
-            str(error), hint="give the key as `mentis ledger export` prints it"
-        ) from error
+        raise BadInput(str(error), hint="give the key as `mentis export` prints it") from error
     except (auditor.Unreadable, OSError, zipfile.BadZipFile) as error:
         raise _unreadable(str(error)) from error
     except Exception as error:
@@ -33,6 +41,6 @@ def audit_export(content: bytes, pin: Pin | None) -> dict[str, Any]:
 def _unreadable(why: str) -> BadInput:
     return BadInput(
         f"this is no export that can be read: {why}"[:1000],
-        hint="choose a file that `mentis ledger export` wrote; one that was cut short or packed"
+        hint="choose a file that `mentis export` wrote; one that was cut short or packed"
         " anew is none",
     )

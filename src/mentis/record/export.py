@@ -16,7 +16,7 @@ from mentis.home.identity import RECORDED, persona_of
 from mentis.home.parts import Parts
 from mentis.home.signing import open_pin
 from mentis.ledger import keeping
-from mentis.ledger.bundle import export_bundle
+from mentis.ledger.bundle import BundleTexts, export_bundle
 from mentis.ledger.checkpoint import note_signed_by, read_note
 from mentis.ledger.signature import decode_key
 from mentis.settings.sources import load_settings
@@ -25,6 +25,7 @@ from mentis.values.checkpoint import GrowthProof, Pin, Proof
 
 from .record import Record, open_record
 from .source import EntrySource, lock_changes
+from .texts import Disclosure
 
 _TRIES = 3
 
@@ -59,8 +60,9 @@ class CheckedProof:
         return self.holds and True in believed and False not in believed
 
 
-def export_record(record: Record, path: Path) -> RecordExport:
-    """Everything an auditor needs in one file, with a checkpoint of now.
+def write_export(record: Record, path: Path, disclosure: Disclosure | None = None) -> RecordExport:
+    """Everything an auditor needs in one file, with a checkpoint of now; with a `disclosure`, what
+    that adds or leaves out.
 
     It holds what is there at one moment, at which nobody is in the middle of erasing or moving;
     StoreLocked while one is. A segment that somebody writes anew or takes away meanwhile makes it
@@ -73,7 +75,7 @@ def export_record(record: Record, path: Path) -> RecordExport:
             with lock_changes(record.home, record.settings):
                 source = stack.enter_context(record.snapshot())
             try:
-                count = _exported(record, path, source)
+                count = _exported(record, path, source, disclosure)
             except (StoreError, UsageError):
                 if not source.is_overtaken(record.store, record.segments):
                     raise
@@ -83,11 +85,13 @@ def export_record(record: Record, path: Path) -> RecordExport:
     raise _changed(path)
 
 
-def _exported(record: Record, path: Path, source: EntrySource) -> int:
+def _exported(
+    record: Record, path: Path, source: EntrySource, disclosure: Disclosure | None
+) -> int:
     _check_whole(record, source)
     try:
         with _open_new(path) as file, _gone_on_failure(path):
-            count = _write(file, record.agent, source, pin=record.require_sealing().pin)
+            count = _write(file, record, source, disclosure)
             if source.is_torn():
                 raise _changed(path)
         sync_folder(path.parent)
@@ -130,9 +134,15 @@ def _gone_on_failure(path: Path) -> Generator[None]:
         raise
 
 
-def _write(file: IO[bytes], agent: str, source: EntrySource, *, pin: Pin) -> int:
+def _write(
+    file: IO[bytes], record: Record, source: EntrySource, disclosure: Disclosure | None
+) -> int:
     entries, gone = source.entries(), source.dropped_hashes()
-    return export_bundle(file, agent, entries, pin=pin, notes=source.notes(), dropped=gone)
+    texts = disclosure and BundleTexts(disclosure.of, disclosure.texts is not None)
+    pin, notes = record.require_sealing().pin, source.notes()
+    return export_bundle(
+        file, record.agent, entries, pin=pin, notes=notes, dropped=gone, texts=texts
+    )
 
 
 def check_proof(data: bytes, pin: Pin | None, *, root: str | None = None) -> CheckedProof:

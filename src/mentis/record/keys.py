@@ -72,7 +72,7 @@ def _check_agents(record: Record) -> None:
             raise StoreDamaged(
                 f"no key is changed while the record of `{agent}` does not verify:"
                 f" {findings[0].message}",
-                hint="`mentis status verify` names what is wrong",
+                hint="`mentis verify` names what is wrong",
                 agent=agent,
             )
 

@@ -78,7 +78,7 @@ def open_record(
     parts = parts or Parts()
     place = find_home(Path(home))
     settings = load_settings(place.path, parts.variables)
-    chosen = pick_persona(place, persona)
+    chosen = pick_persona(place, persona, settings.model.persona)
     sealing = open_sealing(place, settings, parts.variables)
     database = open_database(place, settings, parts.variables, readonly=readonly, anew=anew)
     with closed_on_failure(database):
@@ -360,7 +360,7 @@ class Record(Closeable):
             folder = open_segments(self.home, self.settings, persona_of(agent, own), agent)
             found = folder.look()
             if found.damage:
-                raise StoreDamaged(found.damage, hint="`mentis status verify` names what is wrong")
+                raise StoreDamaged(found.damage, hint="`mentis verify` names what is wrong")
             yield from found.entries(before=self.store.count(agent))
 
     def _note(self, size: int | None, *, least: int) -> str | None:
@@ -386,6 +386,6 @@ def fields_to_erase(entry: Entry, fields: Collection[str]) -> list[str]:
             f"there is nothing left to erase of entry {entry.index}",
             hint="--field delivery takes away what it was delivered as; the same draft is new then"
             if entry.body
-            else "`mentis status verify` says which entry tells why",
+            else "`mentis verify` says which entry tells why",
         )
     return list(dict.fromkeys(named))

@@ -18,7 +18,8 @@ from .rotation import Expiry, Rotation
 
 def checkpoint_data(made: SignedCheckpoint) -> dict[str, object]:
     told = {"note": made.note, "size": made.standing.size}
-    return {**told, "told": list(made.told), "faults": list(made.faults)}
+    sent = list(made.told)
+    return {**told, "anchors": sent, "told": sent, "faults": list(made.faults)}
 
 
 def checkpoints_data(record: Record) -> dict[str, object]:

@@ -113,7 +113,7 @@ def _accept_lost(record: Record, seen: Sequence[Checkpoint], told: GivenUp, reas
     if not given_up.lost and not told.segments:
         raise UsageError(
             "nothing was rolled back: the ledger is what its last checkpoint saw, or longer",
-            hint="`mentis status verify` checks every entry; --checkpoint names one to give up",
+            hint="`mentis verify` checks every entry; --checkpoint names one to give up",
         )
     given_up = replace(given_up, unread=told.unread, segments=told.segments)
     entry = _append(record, given_up, reason)
@@ -141,7 +141,7 @@ def _accept_missing(record: Record, given_up: GivenUp, reason: str) -> Entry:
 def _beyond_help(why: str) -> StoreDamaged:
     return StoreDamaged(
         f"entries are missing between others, {why}: nothing can be built on what is left",
-        hint="put a backup in its place; `mentis status verify` names what is missing",
+        hint="put a backup in its place; `mentis verify` names what is missing",
     )
 
 

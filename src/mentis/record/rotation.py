@@ -138,7 +138,7 @@ def _check_verifies(record: Record) -> None:
     if findings:
         raise StoreDamaged(
             f"no segment is deleted from a record that does not verify: {findings[0].message}",
-            hint="`mentis status verify` names what is wrong",
+            hint="`mentis verify` names what is wrong",
         )
 
 

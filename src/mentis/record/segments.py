@@ -18,6 +18,7 @@ from mentis.ledger.segments import is_genuine, read_head, read_segment, segment_
 from mentis.ledger.statements import erase_fields
 from mentis.settings.settings import Settings
 from mentis.stores.files.home import Home
+from mentis.system.files import READ, open_file
 from mentis.values.checkpoint import KeptNote, Segment
 from mentis.values.digest import digest
 from mentis.values.entry import Entry, SeenSegment
@@ -276,7 +277,7 @@ class SegmentFolder:
 def _opened(path: Path) -> Generator[BinaryIO]:
     """Only a plain file: whatever else lies there might lead elsewhere or never end."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = open_file(path, READ)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise StoreDamaged(f"{path}: the segment cannot be read: it is no plain file")
@@ -293,7 +294,7 @@ def _identity(found: os.stat_result) -> tuple[int, ...]:
 def _another(file: SegmentFile, index: int) -> StoreDamaged:
     return StoreDamaged(
         f"{file.path.name}: entry {index} in it is not the one that the ledger has",
-        hint="`mentis status verify` names what is wrong",
+        hint="`mentis verify` names what is wrong",
         index=index,
     )
 

@@ -90,7 +90,7 @@ class TurnInputStore:
         self._there: set[str] = set()
         self._last: dict[str, tuple[object, str, JsonObject]] = {}
         self._library_read: tuple[JsonObject, Library] | None = None  # as it was written, and it
-        self._parts_read: dict[type[Value], tuple[JsonObject, Value]] = {}
+        self._parts_read: dict[type[Value], tuple[str, JsonObject, Value]] = {}
 
     def write(
         self,
@@ -183,11 +183,11 @@ class TurnInputStore:
         did: composing knows by that what it need not do again.
         """
         written, last = self._value(PART, key), self._parts_read.get(cls)
-        if last is not None and last[0] == written:
-            return cast("V", last[1])
+        if last is not None and last[:2] == (key, written):  # its digest was looked at then
+            return cast("V", last[2])
         found = read_as(cls, written, key)
         if written is not None and found is not None:
-            self._parts_read[cls] = written, found
+            self._parts_read[cls] = key, written, found
         return found
 
     def library(self, revision: str) -> Library | None:

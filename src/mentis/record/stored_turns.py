@@ -86,7 +86,12 @@ def answer_turns(
 
 
 def turn_digest(turn: Turn) -> Digest:
-    """Of the whole turn: its texts are not all that matters. Bytes are in it by their own digest.
+    """Of the whole turn: its texts are not all that matters."""
+    return digest(turn_form(turn))
+
+
+def turn_form(turn: Turn) -> bytes:
+    """The turn as it is bound. Bytes are in it by their own digest.
 
     What most turns do not say is left out, as it was before any could.
     """
@@ -98,7 +103,7 @@ def turn_digest(turn: Turn) -> Digest:
     for name in ("kind", "replaces", "until"):
         if told[name] == getattr(_PLAIN, name):
             del told[name]
-    return digest(json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode())
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def writable(writes: TurnWrites) -> TurnWrites:

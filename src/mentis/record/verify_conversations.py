@@ -10,7 +10,7 @@ from typing import cast
 from mentis.errors import StoreDamaged
 from mentis.home.older_turns import StoredTurns
 from mentis.ledger.signature import statement_of
-from mentis.ledger.statements import ERASURE, FIELD
+from mentis.ledger.statements import ERASURE, FIELD, whole_number
 from mentis.values.entry import Entry, Finding
 from mentis.values.words import quantity
 
@@ -218,7 +218,7 @@ class _Left:
 def erased_index(entry: Entry) -> int | None:
     """The entry that this tombstone is of; None where it is no tombstone."""
     index = statement_of(entry.body.get(FIELD)).get("index") if entry.kind == ERASURE else None
-    return index if type(index) is int else None
+    return whole_number(index)
 
 
 def _replaced(session: str, claims: Sequence[TurnClaim]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -21,6 +21,7 @@ from mentis.ledger.origin import KIND as IMPORT
 from mentis.ledger.origin import OriginPlace, window_of
 from mentis.ledger.statements import REPAIR, ROLLBACK
 from mentis.ports.entries import Entries
+from mentis.record.backwards import backwards
 from mentis.values.entry import Before, Entry, Head
 from mentis.values.guardian import GuardianState, Receipt
 from mentis.values.json import JsonObject
@@ -33,7 +34,6 @@ _CYCLE = re.compile(r"([1-5])/5")
 UNSURE = "unacknowledged"  # after a window of which nobody knows whether it was kept
 # After one of these the next window is a recovery.
 _BREACHES = (BREACH, REPAIR, ROLLBACK)
-_CHUNK = 256
 
 
 def shown_window(entry: Entry) -> JsonObject | None:
@@ -175,7 +175,7 @@ def _telling(store: Entries, agent: str, head: Head) -> tuple[list[Entry], bool]
     And whether that is all there is to know: false when the chain begins with older entries gone.
     """
     later: list[Entry] = []
-    for entry in _backwards(store, agent, head.index):
+    for entry in backwards(agent, store, head.index + 1):
         if _carries(entry) or entry.kind == UNSURE or _breaks(entry):
             later.append(entry)
         if _carries(entry) and _kept_state(entry) is not None:
@@ -183,19 +183,6 @@ def _telling(store: Entries, agent: str, head: Head) -> tuple[list[Entry], bool]
         if entry.index == 0:
             return later[::-1], True
     return later[::-1], False
-
-
-def _backwards(store: Entries, agent: str, last: int) -> Iterator[Entry]:
-    """The entries still kept, newest first, a chunk at a time."""
-    end = last + 1
-    while end > 0:
-        start = max(0, end - _CHUNK)
-        chunk = list(islice(store.entries(agent, start=start), end - start))
-        inside = [entry for entry in chunk if entry.index < end]
-        if not inside:
-            return
-        yield from reversed(inside)
-        end = start
 
 
 def with_origins(tally: Tally, places: Sequence[OriginPlace]) -> Tally:
@@ -233,5 +220,5 @@ def latest_windows(store: Entries, agent: str, count: int) -> tuple[Entry, ...]:
     head = store.head(agent)
     if head is None or count <= 0:
         return ()
-    found = (e for e in _backwards(store, agent, head.index) if window_of(e) is not None)
+    found = (e for e in backwards(agent, store, head.index + 1) if window_of(e) is not None)
     return tuple(islice(found, count))[::-1]

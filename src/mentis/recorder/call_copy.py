@@ -96,7 +96,7 @@ class CallCopy:
     def size(self) -> int:
         """The bytes it holds."""
         bodies = (self.request, self.answer, self.original)
-        return sum(len(piece) for one in bodies if one is not None for piece in one.pieces)
+        return sum(one.length for one in bodies if one is not None and one.whole)
 
     def end_where_left(self) -> CallEnd:
         """The program reads no further; where everything was said by then, nothing is missing."""

@@ -14,7 +14,7 @@ from mentis.ask.payload_tools import offered_in
 from mentis.call.recorded_events import events_of
 from mentis.facts.ability import Wire
 from mentis.facts.side_calls import SidePrompt, side_kind, side_kind_at, side_kind_named
-from mentis.net.redact import MARK, redact_bytes
+from mentis.net.redact import MARK, redact_forms, secret_forms
 from mentis.record.call_bodies import BodyBlock, split_body
 from mentis.render.compare import is_body
 from mentis.settle.readers import read_all, reader_for
@@ -113,7 +113,7 @@ _CACHED = re.compile(r'"(?:cached_tokens|prompt_cache_hit_tokens)"')
 
 
 def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
-    hidden = (*secrets, *_own_secrets(copy))
+    hidden = secret_forms((*secrets, *_own_secrets(copy)))
     limit = copy.request.limit
     request, payload = _body(copy.request, copy.headers, hidden, limit)
     answer, _ = _body(copy.answer, copy.answer_headers, hidden, limit)
@@ -149,9 +149,9 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
     )
 
 
-def _plain(text: str, secrets: Iterable[str]) -> str:
+def _plain(text: str, hidden: Iterable[str]) -> str:
     """Without secrets, and without what is shaped like one."""
-    return redact_bytes(text.encode("utf-8", "replace"), secrets).decode()
+    return redact_forms(text.encode("utf-8", "replace"), hidden).decode()
 
 
 def _wire(copy: CallCopy) -> Wire | None:
@@ -188,7 +188,7 @@ def _reply(said: str, wire: Wire, payload: JsonObject, model: str) -> Reply:
 
 
 def _body(
-    copy: BodyCopy, headers: Headers, secrets: tuple[str, ...], limit: int
+    copy: BodyCopy, headers: Headers, hidden: tuple[str, ...], limit: int
 ) -> tuple[ReadBody, JsonObject | None]:
     if not copy.whole:
         return ReadBody(copy.length, left_out=copy.why), None
@@ -197,7 +197,7 @@ def _body(
     if plain is None:
         # What cannot be read cannot be redacted either, and no secret may reach the disk.
         return ReadBody(copy.length, left_out=f"packed as {packing!r}, which is not read"), None
-    content = redact_bytes(plain, secrets)
+    content = redact_forms(plain, hidden)
     read = ReadBody(copy.length, content, redacted=content != plain)
     try:
         text = content.decode()
@@ -231,11 +231,11 @@ def _without_keys(path: str) -> str:
     return f"{bare}?{'&'.join(kept)}"
 
 
-def _shown(headers: Headers, secrets: tuple[str, ...]) -> dict[str, str]:
+def _shown(headers: Headers, hidden: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in _texts(headers):
         safe = name in _SHOWN or name.startswith("x-stainless-")
-        found[name] = _plain(value, secrets) if safe else ""
+        found[name] = _plain(value, hidden) if safe else ""
     return found
 
 

@@ -321,7 +321,7 @@ def _plain(value: object) -> object:
     """Without lone surrogates, which JSON can say and a canonical form cannot."""
     match value:
         case str():
-            return value.encode("utf-8", "replace").decode()
+            return value if value.isascii() else value.encode("utf-8", "replace").decode()
         case Mapping():
             members = cast("Mapping[str, object]", value).items()
             return {str(_plain(name)): _plain(part) for name, part in members}

@@ -74,6 +74,8 @@ def render(request: PromptRequest, route: Route) -> Rendering:
         payload |= binding
     elif choice := wire_tool_choice(request, draft, able):
         payload["tool_choice"] = for_chat(choice)
+    if able.bound_answers:
+        _unstop(payload, draft)
     parallel = parallel_calls(route, able, draft.losses, tools=bool(every_tool))
     if parallel is not None:
         payload["parallel_tool_calls"] = parallel
@@ -93,6 +95,13 @@ def _binding(request: PromptRequest, able: Abilities, draft: PayloadDraft) -> di
     bound = remember(("bound", choice), tools, lambda: bound_answer(tools, choice))
     draft.losses += bound.losses
     return {"response_format": bound.form}
+
+
+def _unstop(payload: dict[str, object], draft: PayloadDraft) -> None:
+    """An answer that is held to a form ends with it: a stop word might cut it before."""
+    if "response_format" in payload and payload.pop("stop", None):
+        why = "no stop words: the answer is held to a form, and ends with it"
+        draft.losses.append(Loss("option", why, "/stop"))
 
 
 def _system(draft: PayloadDraft, able: Abilities, cache: Planner) -> Page:

@@ -13,6 +13,7 @@ from mentis.act.gate import GateRules
 from mentis.values.act import Policy, Scope
 from mentis.values.block import Mode, current_mode_name
 
+from .constant import Constant
 from .section import SettingsSection
 
 ToolKind: TypeAlias = Literal["mcp", "openapi", "python"]
@@ -74,9 +75,11 @@ class ActSettings(SettingsSection):
             description="A longer result is kept apart, and its beginning is shown.",
         ),
     ] = 8192
-    result_bytes: Annotated[
-        int, Field(ge=1024, description="Most that is kept of one result, in bytes.")
-    ] = 32 * 1024 * 1024
+    result_bytes = Constant(
+        32 * 1024 * 1024,
+        "Most that is kept of one result, in bytes.",
+        "A bound on the disk of one result; what the model is shown is `acts.inline_bytes`.",
+    )
     concurrency: Annotated[
         int, Field(ge=1, le=1024, description="Most acts at the same time; others wait.")
     ] = 64

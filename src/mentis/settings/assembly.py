@@ -10,6 +10,7 @@ from mentis.recall.stance import StanceName
 from mentis.values.assembly import LAYERS, AssemblyLimits, LayerName
 from mentis.values.selection import SelectionLimits
 
+from .constant import Constant
 from .section import SettingsSection
 
 
@@ -72,9 +73,11 @@ class AssemblySettings(SettingsSection):
     task_tokens: Annotated[
         int, Field(ge=50, description="Most tokens of the task; the rest is cut and reported.")
     ] = 1500
-    item_tokens: Annotated[
-        int, Field(ge=20, description="Most tokens of one memory or one thing that happened.")
-    ] = 250
+    item_tokens = Constant(
+        250,
+        "Most tokens of one memory or one thing that happened.",
+        "One memory must not take the room of all others; the budgets of layers are the choice.",
+    )
     layers: Annotated[
         tuple[LayerName, ...],
         Field(
@@ -109,10 +112,16 @@ class AssemblySettings(SettingsSection):
             description="Least cosine of a memory; left out: as measured for the embedder.",
         ),
     ] = None
-    embed_seconds: Annotated[
-        float, Field(gt=0, le=600, description="How long the embedder may take.")
-    ] = 5.0
-    git_seconds: Annotated[float, Field(gt=0, le=600, description="How long git may take.")] = 2.0
+    embed_seconds = Constant(
+        5.0,
+        "How long the embedder may take.",
+        "Past it words alone are compared: a longer wait makes the text later, not better.",
+    )
+    git_seconds = Constant(
+        2.0,
+        "How long git may take.",
+        "A repository that answers later is left out, and the text says so.",
+    )
     plan: StanceSettings = StanceSettings()
     act: StanceSettings = StanceSettings()
     review: StanceSettings = StanceSettings()

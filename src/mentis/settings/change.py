@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from mentis.codec.locate import locate
 from mentis.codec.toml import parse_toml, read_text
 from mentis.disk.atomic import write_atomic
 from mentis.errors import SettingsError, UsageError
 
-from .settings import KeyPath, Setting, Settings, leaves
+from .aliases import KeyPath, current_key, current_value, older_keys
+from .settings import Setting, Settings, constants, leaves
 from .sources import FILE, check_settings, load_settings
 
 if TYPE_CHECKING:
@@ -58,11 +60,14 @@ class HomeSettings:
         return load_settings(self._home, self._environ).effective()
 
     def set(self, key: str, value: object) -> SettingChange:
-        """Write one setting; a value that does not fit is refused and nothing is written."""
-        path = _key_path(key)
+        """Write one setting; a value that does not fit is refused and nothing is written. An older
+        name is written as the one of now.
+        """
+        key, path = _current(key)
+        _check_turnable(key, path)
         text, before = self._read()
-        document = _parsed(text)
-        _put(document, path, value, key)
+        document = _parsed(_renamed(text, path))
+        _put(document, path, current_value(path, value), key)
         return self._write(key, path, before, document)
 
     def set_text(self, key: str, text: str) -> SettingChange:
@@ -84,15 +89,17 @@ class HomeSettings:
 
     def unset(self, key: str) -> SettingChange:
         """Take one setting out of the file, so that its default counts."""
-        path = _key_path(key)
+        key, path = _current(key)
         text, before = self._read()
-        if _at(before, path) is None:
+        if _said(before, path) is None:
             raise UsageError(
                 f"{self._path}: {key} is not set there",
                 hint="`mentis settings` shows where each value comes from",
             )
         document = _parsed(text)
-        _take_out(document, path)
+        for name in (path, *older_keys(path)):
+            if _at(before, name) is not None:
+                _take_out(document, name)
         return self._write(key, path, before, document)
 
     def _read(self) -> tuple[str, dict[str, object]]:
@@ -112,7 +119,7 @@ class HomeSettings:
         settings = self._checked(key, text)
         write_atomic(self._path, text)
         variable = settings.origins.get(path, "").partition("environment ")[2]
-        return SettingChange(key, _at(before, path), _at(after, path), variable)
+        return SettingChange(key, _said(before, path), _at(after, path), variable)
 
     def _checked(self, key: str, text: str) -> Settings:
         try:
@@ -141,6 +148,27 @@ def _key_path(key: str) -> KeyPath:
     return found[0][0]
 
 
+def _current(key: str) -> tuple[str, KeyPath]:
+    """The name of now, as text and as steps."""
+    path = _key_path(key)
+    now = current_key(path)
+    return (key, path) if now == path else (".".join(now), now)
+
+
+def _check_turnable(key: str, path: KeyPath) -> None:
+    if (constant := constants().get(path)) is not None:
+        raise SettingsError(
+            f"{key} was not changed: it is no setting any more, and always {constant.value}",
+            hint=constant.reason,
+        )
+
+
+def _said(data: Mapping[str, object], path: KeyPath) -> object:
+    """What the file says, under whichever name."""
+    found = (_at(data, name) for name in (path, *older_keys(path)))
+    return next((value for value in found if value is not None), None)
+
+
 def _parsed(text: str) -> TOMLDocument:
     import tomlkit
 
@@ -165,6 +193,25 @@ def _put(document: TOMLDocument, path: KeyPath, value: object, key: str) -> None
         raise SettingsError(f"{key} was not changed: TOML cannot say {value!r}") from error
 
 
+def _renamed(text: str, path: KeyPath) -> str:
+    """The file with the name of now where an older one stands; everything else is as it was."""
+    for old in older_keys(path):
+        data = tomllib.loads(text)
+        if _at(data, old) is None:
+            continue
+        if _at(data, path) is not None:
+            document = _parsed(text)
+            _take_out(document, old)
+            text = document.as_string()
+            continue
+        line, column = locate(text, old, "toml", key=True)
+        lines = text.splitlines(keepends=True)
+        head, tail = lines[line - 1][: column - 1], lines[line - 1][column - 1 :]
+        lines[line - 1] = head + tail.replace(old[-1], path[-1], 1)
+        text = "".join(lines)
+    return text
+
+
 def _take_out(document: TOMLDocument, path: KeyPath) -> None:
     table = cast("dict[str, object]", document)
     for step in path[:-1]:
@@ -180,5 +227,8 @@ def _at(data: Mapping[str, object], path: KeyPath) -> object:
 
 
 def _others(data: Mapping[str, object], path: KeyPath) -> dict[KeyPath, object]:
-    """Every value but the one at this place and those below it."""
-    return {key: value for key, value in leaves(data) if key[: len(path)] != path}
+    """Every value but the one at this place, by whichever name, and those below it."""
+    names = (path, *older_keys(path))
+    return {
+        key: value for key, value in leaves(data) if all(key[: len(name)] != name for name in names)
+    }

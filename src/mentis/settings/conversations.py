@@ -42,21 +42,28 @@ class ConversationSettings(SettingsSection):
     summary_tokens: Annotated[
         int, Field(ge=16, description="The same in tokens; at most a quarter of the context.")
     ] = 800
+    receipt: Annotated[
+        bool,
+        Field(
+            description="Whether `mentis chat` ends an answer with a line that names its entry, its"
+            " tokens and why it stopped."
+        ),
+    ] = True
     title_tokens: Annotated[
         int, Field(ge=8, le=500, description="Most tokens for the title of a session.")
     ] = 50
 
 
 class AfterthoughtSettings(SettingsSection):
-    """Thinking about whether to write once more. `features.nachgedankeEnabled` switches it on."""
+    """Thinking about whether to write once more. `features.afterthoughts` switches it on."""
 
     mode: Annotated[
-        Literal["off", "selten", "mittel", "hoch"],
+        Literal["off", "rare", "medium", "frequent"],
         Field(
-            description="After which messages it may: every third (`selten`), every second"
-            " (`mittel`), each one (`hoch`), or none (`off`)."
+            description="After which messages it may: every third (`rare`), every second"
+            " (`medium`), each one (`frequent`), or none (`off`)."
         ),
-    ] = "mittel"
+    ] = "medium"
     decision_tokens: Annotated[
         int, Field(ge=16, description="Most tokens for the thought and the decision.")
     ] = 1500

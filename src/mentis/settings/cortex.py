@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from mentis.values.tick import PatchLimits
 
+from .constant import Constant
 from .section import SettingsSection
 
 
@@ -23,14 +24,16 @@ class CortexSettings(SettingsSection):
     seconds: Annotated[
         float, Field(gt=0, le=86_400, description="Longest a whole tick may think, in seconds.")
     ] = 120.0
-    input_share: Annotated[
-        float,
-        Field(gt=0, lt=1, description="Part of it by whose end the input helpers are done."),
-    ] = 0.25
-    primary_share: Annotated[
-        float,
-        Field(gt=0, lt=1, description="Part of it after that for the primary; the rest is left."),
-    ] = 0.55
+    input_share = Constant(
+        0.25,
+        "Part of it by whose end the input helpers are done.",
+        "Later helpers cost the primary its time: `cortex.seconds`, the whole, is the choice.",
+    )
+    primary_share = Constant(
+        0.55,
+        "Part of it after that for the primary; the rest is left.",
+        "What is left is for the helpers of the output, without which nothing is done.",
+    )
     primary_tokens: Annotated[
         int,
         Field(
@@ -56,19 +59,29 @@ class CortexSettings(SettingsSection):
             " breach is recorded, and what can be read of the answer counts."
         ),
     ] = False
-    cached_texts: Annotated[
-        int, Field(ge=0, description="Most texts of helpers that are kept to be used again.")
-    ] = 512
-    alarm_failures: Annotated[
-        int, Field(ge=1, description="Failures of a stage in a row that raise an alarm.")
-    ] = 3
+    cached_texts = Constant(
+        512,
+        "Most texts of helpers that are kept to be used again.",
+        "A bound on memory: one text is a few kilobytes.",
+    )
+    alarm_failures = Constant(
+        3,
+        "Failures of a stage in a row that raise an alarm.",
+        "One failure is chance and two may be; an alarm that comes later is missed.",
+    )
     goals: Annotated[
         int, Field(ge=1, le=1000, description="Most goals the agent may have; more are refused.")
     ] = 200
-    goal_chars: Annotated[int, Field(ge=16, description="Longest goal, in characters.")] = 500
-    goal_depth: Annotated[
-        int, Field(ge=1, le=32, description="Most goals below each other; deeper are refused.")
-    ] = 16
+    goal_chars = Constant(
+        500,
+        "Longest goal, in characters.",
+        "A longer goal is a plan; plans are goals below each other.",
+    )
+    goal_depth = Constant(
+        16,
+        "Most goals below each other; deeper are refused.",
+        "Deeper trees are a loop of the model, and could not be read back.",
+    )
     l1_entries: Annotated[
         int,
         Field(
@@ -77,15 +90,11 @@ class CortexSettings(SettingsSection):
             description="Most entries held in mind; for one more, the oldest of its own goes.",
         ),
     ] = 100
-    l1_chars: Annotated[
-        int, Field(ge=16, description="Longest entry held in mind, in characters.")
-    ] = 2000
-
-    @model_validator(mode="after")
-    def _fits(self) -> CortexSettings:
-        if self.input_share + self.primary_share > 1:
-            raise ValueError("input_share and primary_share are more than the whole: at most 1")
-        return self
+    l1_chars = Constant(
+        2000,
+        "Longest entry held in mind, in characters.",
+        "A longer entry is a text: those belong into the memory files.",
+    )
 
     def patch_limits(self) -> PatchLimits:
         return PatchLimits(

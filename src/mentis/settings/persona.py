@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
+from .constant import Constant
 from .section import SettingsSection
 
 UpdateFrequency: TypeAlias = Literal["off", "frequent", "medium", "rare"]
@@ -29,7 +30,7 @@ class MemorySettings(SettingsSection):
 
 class PersonaUpdateSettings(SettingsSection):
     """When the persona goes through a conversation and brings its memory files up to date. They
-    are updated by themselves only while `features.cortexEnabled`; a route may be named for it.
+    are updated by themselves only while `features.persona_memory`; a route may be named for it.
     """
 
     frequency: Annotated[
@@ -45,9 +46,11 @@ class PersonaUpdateSettings(SettingsSection):
     rounds: Annotated[
         int, Field(ge=1, le=100, description="Most calls of the model in one update.")
     ] = 10
-    tokens: Annotated[
-        int, Field(ge=64, description="Longest answer in one call; the route may allow less.")
-    ] = 8192
+    tokens = Constant(
+        8192,
+        "Longest answer in one call; the route may allow less.",
+        "Whole files are written, of `limits.memory_chars` each; a route that allows less counts.",
+    )
 
     @property
     def percent(self) -> int:

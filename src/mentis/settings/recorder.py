@@ -10,6 +10,7 @@ from mentis.errors import RouteError
 from mentis.facts.presets import PRESETS
 from mentis.net.targets import check_target, origin_of
 
+from .constant import Constant
 from .section import SettingsSection
 
 # What `mentis record --repair` may change, by name.
@@ -51,18 +52,24 @@ class RecorderSettings(SettingsSection):
         float,
         Field(gt=0, le=86_400, description="How long the body of a request may take to arrive."),
     ] = 600.0
-    queue_calls: Annotated[
-        int, Field(ge=1, description="Most calls that wait to be recorded; more are a gap.")
-    ] = 1_000
+    queue_calls = Constant(
+        1_000,
+        "Most calls that wait to be recorded; more are a gap.",
+        "What waits is bounded by its bytes: `recorder.queue_bytes`.",
+    )
     queue_bytes: Annotated[
         int, Field(ge=1024, description="Most bytes of calls that wait to be recorded.")
     ] = 256_000_000
-    header_bytes: Annotated[
-        int, Field(ge=1024, description="Longest head of a request that is taken.")
-    ] = 262_144
-    header_seconds: Annotated[
-        float, Field(gt=0, le=3600, description="How long the head of a request may take.")
-    ] = 60.0
+    header_bytes = Constant(
+        262_144,
+        "Longest head of a request that is taken.",
+        "No provider takes a larger head.",
+    )
+    header_seconds = Constant(
+        60.0,
+        "How long the head of a request may take.",
+        "Whoever needs longer for a head only holds a connection.",
+    )
     at_once: Annotated[
         int, Field(ge=1, description="Most requests and tunnels that are open at the same time.")
     ] = 1024

@@ -7,6 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from .constant import Constant
 from .section import SettingsSection
 
 _CLOCK = r"^(([01][0-9]|2[0-3]):[0-5][0-9])?$"
@@ -63,9 +64,11 @@ class RunSettings(SettingsSection):
             " by itself.",
         ),
     ] = 60
-    poll: Annotated[
-        float, Field(gt=0, le=3600, description="Seconds between looks for a sense while asleep.")
-    ] = 1.0
+    poll = Constant(
+        1.0,
+        "Seconds between looks for a sense while asleep.",
+        "It wakes an agent that sleeps: a look at a folder, seldom enough to cost nothing.",
+    )
     retry: Annotated[
         float,
         Field(ge=0, le=86_400, description="Longest wait after ticks that failed, in seconds."),
@@ -80,7 +83,7 @@ class RunSettings(SettingsSection):
             ge=0,
             le=100,
             description="Failed ticks with the same sense, after which it is set aside once one"
-            " without it has not failed (`mentis sense aside`); 0: it is tried for ever.",
+            " without it has not failed (`mentis sense failed`); 0: it is tried for ever.",
         ),
     ] = 3
     deliver: Annotated[
@@ -96,14 +99,14 @@ class RunSettings(SettingsSection):
             ge=0,
             le=100,
             description="Most messages it writes into a talk by itself until somebody answers,"
-            " while `features.nachgedankeEnabled`; 0: `mentis run` makes no afterthoughts.",
+            " while `features.afterthoughts`; 0: `mentis run` makes no afterthoughts.",
         ),
     ] = 3
     updates: Annotated[
         bool,
         Field(
             description="Whether the persona's memory files are updated in the background when that"
-            " is due, while `features.cortexEnabled`."
+            " is due, while `features.persona_memory`."
         ),
     ] = True
     timers: Annotated[

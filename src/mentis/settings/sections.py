@@ -8,6 +8,7 @@ from pydantic import Field
 
 from mentis.compose.placeholders import Policy
 
+from .constant import Constant
 from .section import SettingsSection
 
 
@@ -153,10 +154,11 @@ class RecallSettings(SettingsSection):
     max_memories: Annotated[
         int, Field(ge=0, le=100, description="Most memories that a message brings up.")
     ] = 3
-    embed_seconds: Annotated[
-        float,
-        Field(gt=0, le=600, description="How long a turn waits for the embedder or the manifest."),
-    ] = 5.0
+    embed_seconds = Constant(
+        5.0,
+        "How long a turn waits for the embedder or the manifest.",
+        "Past it words alone are compared: a longer wait makes a turn slower, not better.",
+    )
 
 
 class StatusSettings(SettingsSection):
@@ -196,17 +198,16 @@ class StatusSettings(SettingsSection):
             " `status/pending_status.json`."
         ),
     ] = ""
-    scan_seconds: Annotated[
-        float, Field(gt=0, le=3600, description="How often the watcher looks without an event.")
-    ] = 2.0
-    lease_seconds: Annotated[
-        float,
-        Field(
-            ge=1,
-            le=3600,
-            description="How long a watcher that died on another machine keeps others out.",
-        ),
-    ] = 30.0
+    scan_seconds = Constant(
+        2.0,
+        "How often the watcher looks without an event.",
+        "Events tell of new files; this look is for disks that have none, and costs nothing.",
+    )
+    lease_seconds = Constant(
+        30.0,
+        "How long a watcher that died on another machine keeps others out.",
+        "Long enough for a slow disk, short enough that a watcher that died is replaced at once.",
+    )
     conversations: Annotated[
         bool,
         Field(
@@ -341,9 +342,11 @@ class FallbackSettings(SettingsSection):
             " it is no older, marked as such. 0 never does.",
         ),
     ] = 0
-    repeat_turns: Annotated[
-        int, Field(ge=1, description="How many of the newest turns are searched for it.")
-    ] = 512
+    repeat_turns = Constant(
+        512,
+        "How many of the newest turns are searched for it.",
+        "`fallback.repeat_seconds` says how old an answer may be; this only bounds the search.",
+    )
 
 
 class BreakerSettings(SettingsSection):
@@ -384,18 +387,18 @@ class RecordSettings(SettingsSection):
 class FeatureSettings(SettingsSection):
     """What can be switched off. A change counts from the next request on."""
 
-    cortexEnabled: Annotated[  # noqa: N815  # the name this switch has always had
+    persona_memory: Annotated[
         bool,
         Field(description="Whether the persona's own memory files are read and told."),
     ] = True
-    experimentalMode: Annotated[  # noqa: N815  # the name this switch has always had
+    experimental_variant: Annotated[
         bool,
         Field(
             description="Whether routes of the variant `default` are told the variant"
             " `experimental`; counts when an agent is opened."
         ),
     ] = False
-    nachgedankeEnabled: Annotated[  # noqa: N815  # the name this switch has always had
+    afterthoughts: Annotated[
         bool,
         Field(
             description="Whether the agent thinks by itself about writing once more, as"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import cache
 from types import NoneType
 from typing import Annotated, Literal, TypeAlias, cast, get_args, get_origin
 
@@ -15,8 +16,10 @@ from mentis.errors import RouteError
 from mentis.values.route import Route
 
 from .acts import TOOL_NAME, ActSettings, ToolSettings
+from .aliases import KeyPath
 from .assembly import AssemblySettings
 from .beats import BeatSettings, DeliverySettings
+from .constant import Constant, SettingNotice
 from .conversations import AfterthoughtSettings, ConversationSettings
 from .cortex import CortexSettings
 from .options import OptionSettings
@@ -72,8 +75,6 @@ HELPERS: tuple[Stage, ...] = (
     "goal_tree_patch_helper",
     "l1_memory_patch_helper",
 )
-# The keys that lead to a setting; a key may itself hold a dot.
-KeyPath: TypeAlias = tuple[str, ...]
 
 
 class SettingsModel(SettingsSection):
@@ -83,6 +84,13 @@ class SettingsModel(SettingsSection):
         Field(
             pattern=r"^([a-z0-9][a-z0-9_-]{0,63})?$",
             description="Name of the home, the first half of agent ids; by default the folder's.",
+        ),
+    ] = ""
+    persona: Annotated[
+        str,
+        Field(
+            pattern=r"^([a-z0-9][a-z0-9_-]{0,63})?$",
+            description="The default persona of a home with several: `mentis persona use ID`.",
         ),
     ] = ""
     routes: Annotated[
@@ -132,10 +140,13 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The effective settings; `origins` tells for each key that was set who set it."""
+    """The effective settings; `origins` tells for each key that was set who set it, `notices` which
+    keys were set and have no effect any more.
+    """
 
     model: SettingsModel
     origins: Mapping[KeyPath, str] = field(default_factory=dict[KeyPath, str])
+    notices: tuple[SettingNotice, ...] = ()
 
     def route(self, name: str = "default") -> Route:
         """The route of that name, or the one a direct name such as `anthropic/MODEL` spells out."""
@@ -211,7 +222,7 @@ class Settings:
 
     def _finished(self, route: Route) -> Route:
         features = self.model.features
-        experimental = features.experimentalMode and route.variant == "default"
+        experimental = features.experimental_variant and route.variant == "default"
         return replace(
             route,
             caching=route.caching and features.prompt_caching,
@@ -266,6 +277,18 @@ def _describe(model: type[BaseModel], prefix: str) -> Iterator[SettingDoc]:
             default = "" if unset else f"`{_toml(info.default)}`"
             doc = info.description or ""
             yield SettingDoc(f"{prefix}{name}", _type_name(annotation), default, doc)
+
+
+@cache
+def constants() -> Mapping[KeyPath, Constant[object]]:
+    """What used to be a setting and is none any more, by its key."""
+    return {
+        (name, key): cast("Constant[object]", constant)
+        for name, info in SettingsModel.model_fields.items()
+        if (section := _section(cast("object", info.annotation)))
+        for key, constant in vars(section).items()
+        if isinstance(constant, Constant)
+    }
 
 
 def names_in(section: Sequence[str]) -> list[str]:

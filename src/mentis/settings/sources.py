@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -18,14 +20,18 @@ from mentis.errors import HomeTooNew, MentisError, SettingsError
 from mentis.values.location import Location, Problem
 
 from .acts import TOOL_NAME, TOOL_NAME_RULE
-from .settings import FORMAT, Settings, SettingsModel, did_you_mean, leaves, names_in
+from .aliases import KeyPath, current_key, current_value, move_older, older_names
+from .constant import RetiredSettingWarning, SettingNotice
+from .settings import FORMAT, Settings, SettingsModel, constants, did_you_mean, leaves, names_in
 
 FILE = "mentis.toml"
 PREFIX = "MENTIS_"
-# Variables with our prefix that are not settings: they say where things are.
-PLACES = frozenset({"MENTIS_HOME", "MENTIS_CACHE", "MENTIS_CONFIG", "MENTIS_STATE"})
+# Variables with our prefix that are not settings: where things are, and how the program logs.
+PLACES = frozenset(
+    {"MENTIS_HOME", "MENTIS_CACHE", "MENTIS_CONFIG", "MENTIS_STATE", "MENTIS_LOG_FORMAT"}
+)
 # Variables without our prefix that set something, because they always have.
-_OLDER: dict[str, tuple[str, ...]] = {"ENABLE_PROMPT_CACHING": ("features", "prompt_caching")}
+_OLDER: dict[str, KeyPath] = {"ENABLE_PROMPT_CACHING": ("features", "prompt_caching")}
 
 
 Check: TypeAlias = Callable[[Settings], None]
@@ -85,18 +91,55 @@ def _nothing(_settings: Settings) -> None:
 def _load(text: str, path: Path | None, environ: Mapping[str, str]) -> Settings:
     data = parse_toml(text, str(path), error=SettingsError)
     _check_format(data, path)
-    origins = {key: f"{FILE}:{locate(text, key, 'toml')[0]}" for key, _ in leaves(data)}
+    written, clashes = move_older(data)
+    if clashes:
+        raise _two_names(clashes[0], str(path), text)
+    origins = {key: _line(text, key, written.get(key, key)) for key, _ in leaves(data)}
     variables = _variables(environ)
     for key, (name, value) in variables.items():
         _put(data, key, value, name)
         origins[key] = f"environment {name}"
     _complete(data)
+    notices = _take_out_constants(data, origins)
     try:
         model = SettingsModel.model_validate(data)
     except ValidationError as error:
         names = {key: name for key, (name, _) in variables.items()}
-        raise _settings_error(error, text, path, names) from None
-    return Settings(model, origins)
+        raise _settings_error(error, text, path, WrittenKeys(names, written)) from None
+    for notice in notices:
+        # From one place, so that Python shows each once however often settings are loaded.
+        warnings.warn(RetiredSettingWarning(notice), stacklevel=1)
+    return Settings(model, origins, notices)
+
+
+def _line(text: str, key: KeyPath, written: KeyPath) -> str:
+    line = f"{FILE}:{locate(text, written, 'toml')[0]}"
+    return line if key == written else f"{line} (as {written[-1]})"
+
+
+def _two_names(old: KeyPath, file: str, text: str) -> SettingsError:
+    lines = {key: locate(text, key, "toml", key=True)[0] for key in (old, current_key(old))}
+    names = " and ".join(f"{'.'.join(key)} (line {line})" for key, line in lines.items())
+    return SettingsError(
+        f"{file}: {names} are one setting, with two values",
+        hint=f"keep {'.'.join(current_key(old))}, and take the other line out",
+    )
+
+
+def _take_out_constants(
+    data: dict[str, object], origins: dict[KeyPath, str]
+) -> tuple[SettingNotice, ...]:
+    """What is no setting any more is taken out of what was given, and told."""
+    notices: list[SettingNotice] = []
+    for key, constant in constants().items():
+        section = data.get(key[0])
+        table = cast("dict[str, object]", section) if isinstance(section, dict) else {}
+        if key[1] in table:
+            given, origin = table.pop(key[1]), origins.pop(key, FILE)
+            notices.append(
+                SettingNotice(".".join(key), origin, given, constant.value, constant.reason)
+            )
+    return tuple(notices)
 
 
 def _check_format(data: Mapping[str, object], path: Path | None) -> None:
@@ -111,26 +154,35 @@ def _check_format(data: Mapping[str, object], path: Path | None) -> None:
         )
 
 
-def _variables(environ: Mapping[str, str]) -> dict[tuple[str, ...], tuple[str, str]]:
+def _variables(environ: Mapping[str, str]) -> dict[KeyPath, tuple[str, str]]:
     """MENTIS_ROUTES__DEFAULT__MODEL=x becomes the key path (routes, default, model)."""
     chosen = {key: (name, environ[name]) for name, key in _OLDER.items() if name in environ}
+    older: dict[KeyPath, tuple[str, str]] = {}
     for name in sorted(environ):
         if name.startswith(PREFIX) and name not in PLACES:
-            key = tuple(name.removeprefix(PREFIX).lower().split("__"))
-            chosen[_spelled(key)] = (name, environ[name])
+            key = _spelled(tuple(name.removeprefix(PREFIX).lower().split("__")))
+            there = chosen if current_key(key) == key else older
+            there[current_key(key)] = (name, str(current_value(current_key(key), environ[name])))
+    for key, (name, value) in older.items():
+        first, said = chosen.setdefault(key, (name, value))
+        if said != value:
+            raise SettingsError(
+                f"environment {name} and {first} are one setting, with two values",
+                hint=f"keep {first}, and unset the other",
+            )
     return chosen
 
 
-def _spelled(key: tuple[str, ...]) -> tuple[str, ...]:
+def _spelled(key: KeyPath) -> KeyPath:
     """As the settings are spelled: a variable is all capitals, a setting need not be all small."""
-    spelled: tuple[str, ...] = ()
+    spelled: KeyPath = ()
     for step in key:
-        known = {name.lower(): name for name in names_in(spelled)}
+        known = {name.lower(): name for name in (*older_names(spelled), *names_in(spelled))}
         spelled = (*spelled, known.get(step, step))
     return spelled
 
 
-def _put(data: dict[str, object], key: tuple[str, ...], value: str, name: str) -> None:
+def _put(data: dict[str, object], key: KeyPath, value: str, name: str) -> None:
     section = data
     for step in key[:-1]:
         inner = section.setdefault(step, {})
@@ -159,10 +211,18 @@ def _complete(data: dict[str, object]) -> None:
         cast("dict[str, object]", routes).setdefault("default", {})
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenKeys:
+    """How keys were given: by variables, and by their older names in the file."""
+
+    variables: Mapping[KeyPath, str]
+    older: Mapping[KeyPath, KeyPath]
+
+
 def _settings_error(
-    error: ValidationError, text: str, path: Path | None, names: Mapping[tuple[str, ...], str]
+    error: ValidationError, text: str, path: Path | None, written: WrittenKeys
 ) -> SettingsError:
-    found = (_problem(detail, text, path, names) for detail in error.errors())
+    found = (_problem(detail, text, path, written) for detail in error.errors())
     problems = sorted(found, key=lambda problem: problem.location or Location(""))
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     first = problems[0]
@@ -177,15 +237,16 @@ def _told(problem: Problem) -> str:
     return f"{problem.location}: {problem.message}" if problem.location else problem.message
 
 
-def _problem(
-    detail: ErrorDetails, text: str, path: Path | None, names: Mapping[tuple[str, ...], str]
-) -> Problem:
+def _problem(detail: ErrorDetails, text: str, path: Path | None, written: WrittenKeys) -> Problem:
     steps = tuple(str(step) for step in detail["loc"])
-    key = ".".join(steps)
     unknown = detail["type"] == "extra_forbidden"
+    known = [*names_in(steps[:-1]), *older_names(steps[:-1])]
+    hint = did_you_mean(steps[-1], known) if unknown else ""
+    name = next((n for k, n in written.variables.items() if k[: len(steps)] == steps), None)
+    steps = steps if name else written.older.get(steps, steps)
+    key = ".".join(steps)
     message = f"unknown setting {key!r}" if unknown else f"{key}: {_plain(detail)}"
-    hint = did_you_mean(steps[-1], names_in(steps[:-1])) if unknown else ""
-    if name := next((n for k, n in names.items() if k[: len(steps)] == steps), None):
+    if name:
         return Problem("settings", f"environment {name}: {message}", hint=hint)
     return problem_at(
         str(path),

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from .constant import Constant
 from .section import SettingsSection
 
 
@@ -61,13 +62,16 @@ class WebSettings(SettingsSection):
     body_seconds: Annotated[
         float, Field(gt=0, le=3600, description="How long a body may take to arrive.")
     ] = 60.0
-    header_bytes: Annotated[
-        int, Field(ge=1024, le=1_048_576, description="Largest head of a request, in bytes.")
-    ] = 65_536
-    header_seconds: Annotated[
-        float,
-        Field(gt=0, le=3600, description="How long the head of a request may take."),
-    ] = 10.0
+    header_bytes = Constant(
+        65_536,
+        "Largest head of a request, in bytes.",
+        "No client sends a larger head, and no server in front of this one would pass it on.",
+    )
+    header_seconds = Constant(
+        10.0,
+        "How long the head of a request may take.",
+        "Whoever needs longer for a head only holds a connection.",
+    )
     answer_seconds: Annotated[
         float,
         Field(gt=0, le=86_400, description="How long a whole answer may take."),
@@ -93,22 +97,26 @@ class WebSettings(SettingsSection):
         int,
         Field(ge=1, description="Most sessions of MCP clients that are open at the same time."),
     ] = 256
-    mcp_idle_seconds: Annotated[
-        float,
-        Field(gt=0, le=86_400, description="How long an MCP session lasts without a request."),
-    ] = 1800.0
-    events_seconds: Annotated[
-        float,
-        Field(gt=0, le=3600, description="How often it looks for news, while somebody follows."),
-    ] = 1.0
-    heartbeat_seconds: Annotated[
-        float,
-        Field(gt=0, le=3600, description="How long a stream of events is silent at most."),
-    ] = 15.0
-    link_seconds: Annotated[
-        float,
-        Field(gt=0, le=86_400, description="How long the studio's one-time link can be used."),
-    ] = 600.0
+    mcp_idle_seconds = Constant(
+        1800.0,
+        "How long an MCP session lasts without a request.",
+        "A client that comes back later begins a new session by itself.",
+    )
+    events_seconds = Constant(
+        1.0,
+        "How often it looks for news, while somebody follows.",
+        "One look for all who follow: seldom enough to cost nothing, often enough to feel live.",
+    )
+    heartbeat_seconds = Constant(
+        15.0,
+        "How long a stream of events is silent at most.",
+        "Below the shortest idle limit of the proxies in use, which is 30 seconds.",
+    )
+    link_seconds = Constant(
+        600.0,
+        "How long the studio's one-time link can be used.",
+        "Long enough to open a link, too short for one that was left in a history.",
+    )
     browser_hours: Annotated[
         float,
         Field(gt=0, le=8760, description="How long a browser stays signed in to the studio."),

@@ -10,6 +10,7 @@ import base64
 import binascii
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -56,8 +57,14 @@ class Piece:
     closed: bool = False
 
 
-class Frank:
+class Frank(ABC):
     """A reader that tells everything as it comes and holds nothing back."""
+
+    @abstractmethod
+    def feed(self, event: str) -> tuple[Delta, ...]: ...
+
+    def take(self, event: str) -> None:
+        self.feed(event)
 
     def rest(self) -> tuple[Delta, ...]:
         return ()

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from .expected import Expectation
 from .found import MOST_STARTS
-from .leaks import OPENINGS
+from .leaks import OPENINGS, first_opening
 from .shapes import names_offered, recognise
 
 _START = re.compile(r"[{\[<`]")
@@ -111,11 +111,14 @@ class CallHoldback:
                 return "", ""
             # A call may still stand further inside of what only looked like JSON.
             told = len(text) if text.startswith(_CLOSING) else 1
-            return text[:told], text[told:] + rest
-        if recognise(value, self._expected).name:
-            self._holding = "all"
-            return "", ""
-        return text, rest
+        else:
+            if recognise(value, self._expected).name:
+                self._holding = "all"
+                return "", ""
+            told = len(text)
+        opening = first_opening(text[:told])
+        told = opening if opening >= 0 else told
+        return text[:told], text[told:] + rest
 
     def _all(self, piece: str) -> str:
         text = "".join((*self._kept, piece)) if self._kept else piece

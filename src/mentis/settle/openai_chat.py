@@ -44,8 +44,9 @@ class ChatReader(Frank):
             self._over()
             return ()
         body = self._draft.take(event)
-        if body is None:
-            return ()
+        return () if body is None else self._read(body, event)
+
+    def _read(self, body: Mapping[str, object], event: str) -> tuple[Delta, ...]:
         choices = body.get("choices")
         if "error" in body and (body["error"] is not None or choices is None):
             self._draft.fail(body["error"], event)
@@ -64,6 +65,17 @@ class ChatReader(Frank):
         if "message" in object_in(some[0]) and body.get("object") != "chat.completion.chunk":
             self._over()  # a whole body is whole, also where its reason is empty
         return deltas
+
+    def take(self, event: str) -> None:
+        """Nearly every event of an answer that began is one more piece of its text."""
+        if self._said is None or not self._draft.model or event == DONE:
+            self.feed(event)
+        elif (body := self._draft.take(event)) is None:
+            return
+        elif (text := _only_text(body)) is None:
+            self._read(body, event)
+        else:
+            self._said.texts.append(text)
 
     def finish(self, *, interrupted: bool = False) -> Reply:
         """The whole reply. `interrupted` says that we stopped reading, not the provider."""
@@ -211,6 +223,19 @@ class ChatReader(Frank):
             self._draft.end(_STOPS[name])
         elif name:
             self._draft.end_unknown(name)
+
+
+def _only_text(body: Mapping[str, object]) -> str | None:
+    """The text of an event that says nothing besides."""
+    choices = list_in(body.get("choices"))
+    if len(choices) != 1 or body.get("usage") is not None or "error" in body or "x_groq" in body:
+        return None
+    choice = object_in(choices[0])
+    delta = object_in(choice.get("delta"))
+    text = delta.get("content")
+    if len(delta) != 1 or choice.get("finish_reason") or choice.get("index"):
+        return None
+    return text if type(text) is str else None
 
 
 def _keep_detail(kept: list[object], detail: object) -> None:

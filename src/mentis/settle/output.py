@@ -29,6 +29,9 @@ class AnswerByCall:
     def feed(self, event: str) -> tuple[Delta, ...]:
         return self._passed(self._inner.feed(event))
 
+    def take(self, event: str) -> None:
+        self._inner.take(event)
+
     def rest(self) -> tuple[Delta, ...]:
         """With the answer itself, where it was no call that could be told in pieces."""
         deltas = self._passed(self._inner.rest())

@@ -26,6 +26,10 @@ class Reader(Protocol):
 
     def feed(self, event: str) -> tuple[Delta, ...]: ...
 
+    def take(self, event: str) -> None:
+        """An event of an answer that nobody listens to: what could be told of it is not asked."""
+        ...
+
     def rest(self) -> tuple[Delta, ...]:
         """After the last event: what was held back until it was known to be no call."""
         ...
@@ -83,5 +87,5 @@ def reader_for(  # noqa: PLR0913  # each has its own name; a bundle would only h
 def read_all(reader: Reader, events: Iterable[str]) -> Reply:
     """A whole answer at once."""
     for event in events:
-        reader.feed(event)
+        reader.take(event)
     return reader.finish()

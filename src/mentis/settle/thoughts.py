@@ -153,6 +153,9 @@ class Thinking:
             return deltas
         return self._passed(deltas)
 
+    def take(self, event: str) -> None:
+        self._inner.take(event)
+
     def rest(self) -> tuple[Delta, ...]:
         deltas = self._passed(self._inner.rest())
         return (*deltas, *(self._delta(one) for one in self._holdback.rest()))

@@ -158,6 +158,8 @@ def split_window(text: str, *, broken: bool = False) -> Split:
 class InnerReader(Protocol):
     def feed(self, event: str) -> tuple[Delta, ...]: ...
 
+    def take(self, event: str) -> None: ...
+
     def rest(self) -> tuple[Delta, ...]: ...
 
     def finish(self, *, interrupted: bool = False) -> Reply: ...
@@ -172,6 +174,9 @@ class Withholding:
 
     def feed(self, event: str) -> tuple[Delta, ...]:
         return self._passed(self._inner.feed(event))
+
+    def take(self, event: str) -> None:
+        self.feed(event)  # what the window holds is found on the way
 
     def rest(self) -> tuple[Delta, ...]:
         deltas = self._passed(self._inner.rest())

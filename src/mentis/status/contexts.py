@@ -13,6 +13,7 @@ from mentis.ledger.channel.folder import StatusFolder
 from mentis.ledger.channel.intake import Changing, opened_folder, take_snapshot
 from mentis.ledger.strict_json import read_strict_object
 from mentis.settings.settings import Settings
+from mentis.system.users import user_id
 from mentis.values.json import JsonObject
 
 ContextName: TypeAlias = Literal["persistent_context", "project_awareness"]
@@ -44,7 +45,7 @@ def read_context(folder: StatusFolder, name: ContextName) -> JsonObject:
         return {}
     try:
         with opened_folder(folder.path) as opened:
-            snapshot = take_snapshot(opened, file, max_bytes=MAX_BYTES, owners={os.geteuid()})
+            snapshot = take_snapshot(opened, file, max_bytes=MAX_BYTES, owners={user_id()})
         return read_strict_object(snapshot.content)
     except Changing as error:
         raise BadInput(f"{file} is being written just now", hint="ask again") from error

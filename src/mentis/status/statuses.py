@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from mentis.codec.forms import to_object
 from mentis.disk.processes import in_force, owner_name
@@ -37,6 +37,7 @@ from mentis.ledger.origin import OriginPlace, fresh_drafts, origin_place
 from mentis.ledger.origin import import_history as read_history
 from mentis.ledger.origin_export import export_history
 from mentis.ledger.tenure import SECONDS, Tenure
+from mentis.ports.memory_store import MemoryStore
 from mentis.record.evidence import gather_evidence, verified_file
 from mentis.record.said_lines import (
     SaidHit,
@@ -57,11 +58,14 @@ from mentis.record.window_state import (
 )
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import find_home
+from mentis.values.cognition import Memory
 from mentis.values.entry import Draft, Entry, Verdict
 from mentis.values.guardian import GuardianProfile, GuardianState, Judgement
 from mentis.values.health import Health
 from mentis.values.json import JsonObject
 from mentis.values.lease import CONSUME
+from mentis.values.memories import MemoryListing
+from mentis.values.memory_kind import PRIVATE_KINDS, MemoryKind
 from mentis.values.status import BackendState, ImportedHistory, Stats, WindowResult
 
 from .add import (
@@ -75,6 +79,8 @@ from .add import (
 )
 from .contexts import ContextName, project_facts, read_context
 from .desk import HomeFacts, StatusWorkspace, database_file, folder_of, open_home_store, rules_of
+
+_COMPARED_MEMORIES = 500
 
 Role: TypeAlias = Literal["watcher", "monitor"]
 CONSUMED = "pending_status_auto"  # the source of a file that tells none
@@ -94,7 +100,7 @@ def open_statuses(
     parts = parts or Parts()
     place = find_home(Path(home))
     settings = load_settings(place.path, parts.variables)
-    chosen = place.pick_persona(persona)
+    chosen = place.pick_persona(persona, settings.model.persona)
     agent = f"{settings.model.name or place.name}/{chosen}"
     desk = StatusWorkspace(
         agent,
@@ -385,12 +391,12 @@ class Statuses(Closeable):
         memories = desk.open_ledger().memories
         if memories is None:
             return health
-        mixed = judge_memories(memories.memories(self.agent), desk.profile)
+        mixed = judge_memories(_newest_memories(memories, self.agent), desk.profile)
         return replace(health, findings=(*health.findings, *mixed))
 
-    def backend_state(self) -> BackendState:
-        """What the next window has to repeat or obey."""
-        health, total = self.health(), 0
+    def backend_state(self, health: Health | None = None) -> BackendState:
+        """What the next window has to repeat or obey. `health`, if that was asked for already."""
+        health, total = health or self.health(), 0
         try:
             state = derive_state(self._desk.store, self.agent)
             total = self._desk.store.count(self.agent)
@@ -414,6 +420,18 @@ class Statuses(Closeable):
 
     def close(self) -> None:
         self._desk.close()
+
+
+def _newest_memories(store: MemoryStore, agent: str) -> tuple[Memory, ...]:
+    """As many of each side as a look at the health can afford in a home of any size."""
+    told = tuple(kind for kind in get_args(MemoryKind) if kind not in PRIVATE_KINDS)
+    return tuple(
+        memory
+        for kinds in (tuple(PRIVATE_KINDS), told)
+        for memory in store.page(
+            agent, MemoryListing(kinds, order="newest"), count=_COMPARED_MEMORIES
+        )
+    )
 
 
 def _read_file(content: bytes) -> Draft:

@@ -20,6 +20,8 @@ from cryptography.hazmat.primitives.serialization import (
 from mentis.disk.atomic import sync_folder, unwritable
 from mentis.errors import SigningKeyError
 from mentis.ports.secrets import Secrets
+from mentis.system.files import MAKE_NEW, READ, open_file
+from mentis.system.users import others_can_touch, user_id
 
 _MOST = 4096
 
@@ -52,7 +54,7 @@ def create_key(path: Path) -> KeySigner:
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        descriptor = open_file(path, MAKE_NEW)
     except FileExistsError as error:
         raise SigningKeyError(
             f"{path}: there is a key already",
@@ -78,7 +80,7 @@ def create_key(path: Path) -> KeySigner:
 def load_key(path: Path) -> KeySigner:
     """The key of this file, if nobody but its owner could have read or changed it."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = open_file(path, READ)
     except OSError as error:
         raise SigningKeyError(
             f"{path}: the signing key cannot be opened: {error.strerror}",
@@ -109,13 +111,13 @@ def key_from_secrets(secrets: Secrets, name: str) -> KeySigner | None:
 def _check_private(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise SigningKeyError(f"{path}: this is not a plain file", file=str(path))
-    if status.st_uid != os.geteuid():
+    if status.st_uid != user_id():
         raise SigningKeyError(
             f"{path}: the signing key belongs to another user",
             hint="make a key of your own",
             file=str(path),
         )
-    if status.st_mode & 0o077:
+    if others_can_touch(status):
         raise SigningKeyError(
             f"{path}: others can read or change the signing key",
             hint=f"chmod 600 {path}; if others may have read it, make a new key",

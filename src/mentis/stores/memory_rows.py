@@ -10,6 +10,7 @@ import orjson
 from mentis.codec.forms import from_json, to_json
 from mentis.errors import BadInput, StoreDamaged
 from mentis.values.cognition import Memory, Screening
+from mentis.values.memories import listed_text, memory_state
 from mentis.values.memory_kind import MemoryKind
 from mentis.values.trust import Trust
 
@@ -19,11 +20,34 @@ _KINDS = frozenset(get_args(MemoryKind))
 _TRUSTS = {trust.value: trust for trust in Trust}
 _TEXTS = tuple(name for name in _NAMES if name not in ("tags", "confidence", "screening"))
 _VERDICT = tuple(field.name for field in fields(Screening))
+LIST_COLUMNS = ("state", "kind", "worth", "time", "names", "words")  # of what lists are made by
 _OUTCOMES = ("clean", "suspicious", "dropped")
 
 
 def write_memory(memory: Memory) -> str:
     return to_json(memory).decode()
+
+
+def list_cells(memory: Memory) -> tuple[str, ...]:
+    """The cells of `LIST_COLUMNS`."""
+    names = "\x1f".join(memory.tags)
+    cells = (memory_state(memory), memory.kind, memory.worth.value, memory.time, names)
+    return tuple(plain_text(cell) for cell in (*cells, listed_text(memory)))
+
+
+def list_cells_of(text: str) -> tuple[str, ...]:
+    """Of a row that is kept. One that cannot be read stands among those that were kept back, where
+    whoever looks is told of it.
+    """
+    try:
+        return list_cells(read_memory(text, agent="any"))
+    except StoreDamaged:
+        return ("quarantine", "", Trust.UNTRUSTED.value, "", "", "")
+
+
+def plain_text(text: str) -> str:
+    """Without the one character that a column of PostgreSQL cannot hold."""
+    return text.replace("\0", " ")
 
 
 def read_memory(text: str, *, agent: str) -> Memory:

@@ -7,17 +7,27 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from mentis.values.cognition import Memory
-from mentis.values.memories import MemoryStanding, Vector, content_key, text_digest
+from mentis.values.memories import (
+    MemoryListing,
+    MemoryStanding,
+    Vector,
+    content_key,
+    text_digest,
+)
 
-from .memory_rows import read_memory, write_memory
+from .memory_rows import list_cells, plain_text, read_memory, write_memory
 from .memory_rules import check_same, check_vectors, id_taken, same_as
 from .rows import Row
 
 _KEEP = """
-INSERT INTO memories (agent, id, memory, text, content, revision) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO memories (agent, id, memory, text, content, revision, state, kind, worth, time, names,
+    words) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (agent, id) DO UPDATE SET memory = excluded.memory, text = excluded.text,
-    content = excluded.content, revision = excluded.revision
+    content = excluded.content, revision = excluded.revision, state = excluded.state,
+    kind = excluded.kind, worth = excluded.worth, time = excluded.time, names = excluded.names,
+    words = excluded.words
 """
+_ORDERS = {"id": "id", "newest": "time DESC, id DESC", "names": "names, id"}
 _STANDING = "SELECT revision, forgotten FROM memory_standing WHERE agent = ?"
 _KEEP_STANDING = """
 INSERT INTO memory_standing (agent, revision, forgotten) VALUES (?, ?, ?)
@@ -40,6 +50,8 @@ SELECT fingerprint, count(*) FROM memory_vectors WHERE agent = ?
 GROUP BY fingerprint ORDER BY fingerprint
 """
 
+_ALL = MemoryListing(states=())
+
 
 class MemoriesTransaction(Protocol):
     """Statements inside one transaction that no other writer of this agent can come between."""
@@ -48,9 +60,12 @@ class MemoriesTransaction(Protocol):
 
 
 class MemoriesEngine(Protocol):
-    """Parameters stand as `?`. `vector` is how the column is read, `pack` how it is written."""
+    """Parameters stand as `?`. `vector` is how the column is read, `pack` how it is written;
+    `position` is the function that finds a text in another.
+    """
 
     vector: str
+    position: str
 
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]: ...
 
@@ -127,8 +142,34 @@ class SqlMemories:
             sorted((read_memory(text, agent=agent) for (text,) in rows), key=lambda one: one.id)
         )
 
-    def count(self, agent: str) -> int:
-        return self._engine.read("SELECT count(*) FROM memories WHERE agent = ?", (agent,))[0][0]
+    def page(
+        self, agent: str, listing: MemoryListing, *, count: int | None = None, start: int = 0
+    ) -> tuple[Memory, ...]:
+        where, given = self._listed(agent, listing)
+        order = f"ORDER BY {_ORDERS[listing.order]} LIMIT ? OFFSET ?"
+        window = (2**31 - 1 if count is None else count, start)
+        rows = self._engine.read(f"SELECT memory FROM {where} {order}", (*given, *window))  # noqa: S608 - constants
+        return tuple(read_memory(text, agent=agent) for (text,) in rows)
+
+    def count(self, agent: str, listing: MemoryListing | None = None) -> int:
+        where, given = self._listed(agent, listing or _ALL)
+        return self._engine.read(f"SELECT count(*) FROM {where}", given)[0][0]  # noqa: S608 - constants
+
+    def _listed(self, agent: str, listing: MemoryListing) -> tuple[str, list[object]]:
+        """Where the memories of a list are, and the parameters for that."""
+        parts, given = ["memories WHERE agent = ?"], list[object]([agent])
+        choices = (("state", listing.states), ("kind", listing.kinds), ("worth", listing.worths))
+        for column, chosen in choices:
+            if chosen:
+                parts.append(f"{column} IN ({', '.join('?' * len(chosen))})")
+                given += [str(one) for one in chosen]
+        if listing.after:
+            parts.append("id > ?")
+            given.append(listing.after)
+        for word in listing.words:
+            parts.append(f"{self._engine.position}(words, ?) > 0")
+            given.append(plain_text(word))
+        return " AND ".join(parts), given
 
     def standing(self, agent: str) -> MemoryStanding:
         rows = self._engine.read(_STANDING, (agent,))
@@ -216,8 +257,8 @@ def _add(work: MemoriesTransaction, agent: str, memory: Memory, revision: int) -
 
 def _keep(work: MemoriesTransaction, agent: str, memory: Memory, revision: int) -> None:
     content = None if memory.superseded_by else content_key(memory)
-    told = write_memory(memory)
-    work.execute(_KEEP, (agent, memory.id, told, text_digest(memory.text), content, revision))
+    own = (write_memory(memory), text_digest(memory.text), content, revision)
+    work.execute(_KEEP, (agent, memory.id, *own, *list_cells(memory)))
 
 
 def _advance(work: MemoriesTransaction, agent: str, *, forgotten: int = 0) -> int:

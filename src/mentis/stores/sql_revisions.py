@@ -14,17 +14,19 @@ from .succession import check_next_revision
 
 _NEWEST = "SELECT coalesce(max(number), 0) FROM revisions WHERE key = ?"
 _SAVE = """
-INSERT INTO revisions (key, number, content, digest, time, words) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO revisions (key, number, content, digest, time, words, author)
+VALUES (?, ?, ?, ?, ?, ?, ?)
 """
 _HISTORY = """
-SELECT key, number, content, digest, time, words FROM revisions WHERE key = ?
+SELECT key, number, content, digest, time, words, author FROM revisions WHERE key = ?
 ORDER BY number DESC LIMIT ?
 """
 _ONE = """
-SELECT key, number, content, digest, time, words FROM revisions WHERE key = ? AND number = ?
+SELECT key, number, content, digest, time, words, author FROM revisions
+WHERE key = ? AND number = ?
 """
 _ALL = 2**62
-_TYPES = (str, int, str, str, str, str)
+_TYPES = (str, int, str, str, str, str, str)
 
 
 class RevisionsTransaction(Protocol):
@@ -49,7 +51,7 @@ class SqlRevisions:
             ((newest,),) = work.execute(_NEWEST, (one.key,))
             check_next_revision(one, newest=newest)
             row = (one.key, one.number, one.content, one.digest, one.time, one.words)
-            work.execute(_SAVE, row)
+            work.execute(_SAVE, (*row, one.author))
 
     def history(self, key: str, *, last: int | None = None) -> tuple[Revision, ...]:
         rows = self._engine.read(_HISTORY, (key, _ALL if last is None else last))

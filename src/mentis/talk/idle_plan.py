@@ -19,9 +19,9 @@ from mentis.ports.clock import Clock
 
 from .afterthought import Afterthought
 
-Mode: TypeAlias = Literal["off", "selten", "mittel", "hoch"]
+Mode: TypeAlias = Literal["off", "rare", "medium", "frequent"]
 # After how many messages a cycle begins.
-EVERY: dict[Mode, int] = {"off": 0, "selten": 3, "mittel": 2, "hoch": 1}
+EVERY: dict[Mode, int] = {"off": 0, "rare": 3, "medium": 2, "frequent": 1}
 # Seconds of silence, from and to.
 PHASES: tuple[tuple[float, float], ...] = ((20.0, 45.0), (45.0, 60.0), (60.0, 120.0))
 

@@ -55,7 +55,7 @@ def progress(record: AgentRecord, models: Models, settings: Settings, session: s
     failures, tried = _number(known.get("failures")), _number(known.get("tried"))
     full = len(new) >= needed or 100 * tokens >= room
     rested = not failures or len(new) >= tried + LEAST
-    wanted = settings.model.features.cortexEnabled and share > 0
+    wanted = settings.model.features.persona_memory and share > 0
     return Progress(
         session,
         len(new),

@@ -340,7 +340,7 @@ def updates_due(
     What the agent says to itself, and what a fork shows, is no conversation.
     """
     settings = live.current()[0]
-    if not settings.model.features.cortexEnabled or not settings.model.persona_update.percent:
+    if not settings.model.features.persona_memory or not settings.model.persona_update.percent:
         return ()
     if since:
         names = map(_session, record.ledger.entries(record.agent, start=since))

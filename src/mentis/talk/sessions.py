@@ -16,7 +16,7 @@ from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
 from mentis.record.stored_inputs import TurnInputStore
 from mentis.record.stored_turns import result_turn, turn_digest
-from mentis.record.threads import is_message, standing_numbers, title_of
+from mentis.record.threads import CAME_TO_NOTHING, is_message, standing_numbers, title_of
 from mentis.turn.beside import builder_for, require_text
 from mentis.turn.replay.recorded_turn import stored_inputs_of
 from mentis.turn.snapshot import TurnSnapshot
@@ -26,12 +26,13 @@ from mentis.values.entry import Entry
 from mentis.values.output import OutputSchema
 from mentis.values.part import MediaPart, Part, TextPart, ToolResultPart
 from mentis.values.recalled import FIRST, OPENING, Stimulus
-from mentis.values.session import Session, SessionOutline
+from mentis.values.session import AnswerVersion, Session, SessionOutline
 from mentis.values.trust import Trust
 from mentis.values.turn import GUEST, Turn
 from mentis.values.turn_writes import TurnWrites
 
 TITLE = "title"
+UNDO = "undo"
 ADOPTED = "adopted"  # the task of an entry that brings what others say was said
 _FIRST_BLOCK = "auto_first_message"
 _LONGEST_TITLE = 120
@@ -162,6 +163,81 @@ def set_title(record: AgentRecord, session: str, title: str) -> Entry:
     return record.append("turn", body, source="owner", turns=titled)
 
 
+def undo_exchange(record: AgentRecord, session: str) -> Entry:
+    """Take back the last message that counts, and all that followed it: kept, and no longer told.
+    It blocks.
+    """
+    turns = record.turns(session)
+    number, replaced = len(turns), _last_message(turns, session)
+    turn = Turn("user", (TextPart(""),), kind="undo", replaces=replaced)
+    told = {"session": session, "number": number, "inner": UNDO, "replaces": replaced}
+    body: dict[str, object] = {
+        "turn": told,
+        "digests": {"instruction": digest(b"")},
+        "acted": [turn_digest(turn)],
+    }
+    return record.append(
+        "turn", body, source="owner", turns=TurnWrites(session, number, turns=(turn,))
+    )
+
+
+def _last_message(turns: Sequence[Turn], session: str) -> int:
+    numbers = [n for n in standing_numbers(turns) if is_message(turns[n])]
+    if not numbers:
+        raise UsageError(f"in session {session!r} nobody has said anything yet", hint="say it")
+    return numbers[-1]
+
+
+def answer_versions(record: AgentRecord, session: str) -> tuple[AnswerVersion, ...]:
+    """The answers that the last message has had, the oldest first, each once. It blocks."""
+    turns = record.turns(session)
+    return tuple(_versions(turns, _last_message(turns, session)))
+
+
+def _versions(turns: Sequence[Turn], last: int) -> list[AnswerVersion]:
+    numbers, number = list[int](), last
+    while number is not None and is_message(turns[number]):
+        if turns[number].text == turns[last].text and turns[number].state not in CAME_TO_NOTHING:
+            numbers.append(number)
+        number = turns[number].replaces
+    found: dict[tuple[tuple[Part, ...], ...], AnswerVersion] = {}
+    for number in reversed(numbers):
+        answer = _answer_to(turns, number)
+        parts = tuple(turn.parts for turn in answer)
+        text = "\n".join(turn.text for turn in answer if turn.role == "assistant" and turn.text)
+        current = number == last
+        first = found.setdefault(parts, AnswerVersion(number, text, current=current))
+        found[parts] = replace(first, current=current)
+    return list(found.values())
+
+
+def _answer_to(turns: Sequence[Turn], message: int) -> tuple[Turn, ...]:
+    """What followed a message, up to the next one or to what was said anew."""
+
+    def follows(turn: Turn) -> bool:
+        return not is_message(turn) and turn.replaces is None
+
+    after = takewhile(follows, turns[message + 1 :])
+    return tuple(turn for turn in after if turn.kind == "said")
+
+
+def restore_answer(record: AgentRecord, session: str, number: int) -> Entry:
+    """Tell an earlier answer to the last message again, in the place of the one that counts: a copy
+    of it and of its message, each with the trust that it had. It blocks.
+    """
+    turns = record.turns(session)
+    last = _last_message(turns, session)
+    known = {one.number: one for one in _versions(turns, last)}
+    if number not in known or known[number].current:
+        others = ", ".join(str(one.number) for one in known.values() if not one.current)
+        raise UsageError(
+            f"message {number} of session {session!r} is none whose answer could be told instead",
+            hint=f"these are: {others}" if others else "it has one answer: ask for another",
+        )
+    message = replace(turns[number], replaces=last)
+    return _append_brought(record, session, [message, *_answer_to(turns, number)], source="owner")
+
+
 def adopted_results(turn: Turn) -> tuple[Outcome, ...]:
     """The results in a turn that somebody brings, to be screened like all others."""
     found = [part for part in turn.parts if isinstance(part, ToolResultPart)]
@@ -192,7 +268,9 @@ def adopt_turns(record: AgentRecord, session: str, turns: Sequence[Turn]) -> Ent
     return _append_brought(record, session, turns)
 
 
-def _append_brought(record: AgentRecord, session: str, turns: Sequence[Turn]) -> Entry:
+def _append_brought(
+    record: AgentRecord, session: str, turns: Sequence[Turn], *, source: str = "client"
+) -> Entry:
     number = len(record.turns(session))
     told: dict[str, object] = {"session": session, "number": number, "inner": ADOPTED}
     told |= {} if turns[0].replaces is None else {"replaces": turns[0].replaces}
@@ -202,7 +280,7 @@ def _append_brought(record: AgentRecord, session: str, turns: Sequence[Turn]) ->
         "acted": [turn_digest(turn) for turn in turns],
     }
     brought = TurnWrites(session, number, turns=tuple(turns))
-    return record.append("turn", body, source="client", turns=brought)
+    return record.append("turn", body, source=source, turns=brought)
 
 
 def branch_session(record: AgentRecord, session: str, number: int, to: str) -> Entry:

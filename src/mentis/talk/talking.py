@@ -18,7 +18,7 @@ from .idle_plan import Mode
 
 def afterthought_mode(settings: Settings) -> Mode:
     """How often the agent thinks again by itself; the switch comes before the mode."""
-    return settings.model.afterthought.mode if settings.model.features.nachgedankeEnabled else "off"
+    return settings.model.afterthought.mode if settings.model.features.afterthoughts else "off"
 
 
 def summary_due(result: TurnResult, settings: LiveSettings) -> bool:

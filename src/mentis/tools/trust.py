@@ -11,6 +11,7 @@ from pathlib import Path
 from mentis.disk.inside import inside
 from mentis.errors import SettingsError
 from mentis.settings.acts import ActSettings, ToolSettings
+from mentis.system.files import READ_LINKED, open_file
 from mentis.values.digest import Digest, digest
 
 BUILTIN = "builtin"  # under this name the settings of `[acts]` that open something are trusted
@@ -165,7 +166,7 @@ def _is_code(path: Path) -> bool:
 def _content(path: Path, most: int, hint: str) -> bytes:
     """All of a plain file. Whatever else the name leads to is not waited for."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        descriptor = open_file(path, READ_LINKED)
         with os.fdopen(descriptor, "rb") as file:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):

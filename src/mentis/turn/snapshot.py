@@ -65,7 +65,7 @@ def take_snapshot(
         reason = seen_from(sources.settings.home, fault.message)
         degraded.append(Degradation("settings", f"{reason}; the earlier ones hold"))
     variables = _NOTHING
-    if settings.model.features.cortexEnabled:
+    if settings.model.features.persona_memory:
         remembered = sources.memory.remember()
         variables = remembered.values
         degraded.extend(_each("persona memory", remembered.problems))

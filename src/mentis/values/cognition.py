@@ -148,7 +148,11 @@ class Memory(Value):
 
 @dataclass(frozen=True, slots=True)
 class Revision(Value):
-    """One saved state of something editable: prompts, persona files, cognition state."""
+    """One saved state of something editable: prompts, persona files, cognition state.
+
+    `author` is who saved it, by the door they came through: a token's name, `command line`. Empty
+    where nobody said, as of what was changed outside.
+    """
 
     key: str
     number: int
@@ -156,6 +160,7 @@ class Revision(Value):
     digest: str
     time: str
     words: str = ""
+    author: str = ""
 
 
 def utc_text(moment: datetime) -> str:

@@ -14,6 +14,7 @@ from .trust import Trust
 from .value import Value
 
 Way: TypeAlias = Literal["hybrid", "semantic", "lexical"]
+MemoryState: TypeAlias = Literal["current", "superseded", "quarantine"]
 Flaw: TypeAlias = Literal["duplicate", "junk", "secret", "quote", "circle"]
 
 
@@ -79,6 +80,32 @@ class MemoryFilter(Value):
 
 
 EVERYTHING_PUBLIC = MemoryFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryListing(Value):
+    """A list of memories that a store can page: which, and in what order. An empty field sets no
+    limit.
+
+    `states`: what is neither superseded nor kept back is `current`. `words` are normal text, and
+    all of them must stand in what `listed_text` says of a memory. `after` is an id: what comes
+    behind it. `newest` is by the time a memory was made, `names` by its tags; else by id.
+    """
+
+    kinds: tuple[MemoryKind, ...] = ()
+    states: tuple[MemoryState, ...] = ("current",)
+    worths: tuple[Trust, ...] = ()
+    words: tuple[str, ...] = ()
+    after: str = ""
+    order: Literal["id", "newest", "names"] = "id"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPart(Value):
+    """A part of a list of memories, and how many the whole list has."""
+
+    memories: tuple[Memory, ...]
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +213,19 @@ def normal_text(text: str) -> str:
     """What two texts have in common that differ only in case, width and white space."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(unicodedata.normalize("NFKC", folded).split())
+
+
+def memory_state(memory: Memory) -> MemoryState:
+    """What is kept back is so whether or not something took its place."""
+    if memory.quarantined:
+        return "quarantine"
+    return "superseded" if memory.superseded_by else "current"
+
+
+def listed_text(memory: Memory) -> str:
+    """All by which a memory can be found in a list, as normal text."""
+    told = (memory.text, memory.source, memory.kind, memory.session, *memory.tags)
+    return normal_text(" ".join(told))
 
 
 def text_digest(text: str) -> Digest:

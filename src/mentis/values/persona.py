@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from .value import Value
+from .value import LATE, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,19 @@ class Expression(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class ExampleExchange(Value):
+    """What somebody might say to the persona, and what it would answer."""
+
+    user: str
+    reply: str
+
+
+@dataclass(frozen=True, slots=True)
 class Persona(Value):
     """Who the agent is.
 
-    `language` is the one it answers in, the first of its `languages` where these are given.
+    `language` is the one it answers in, the first of its `languages` where these are given. With
+    its `greeting` every conversation begins.
     """
 
     id: str
@@ -45,6 +54,8 @@ class Persona(Value):
     expression: tuple[Expression, ...] = ()
     scenarios: tuple[Trait, ...] = ()
     languages: tuple[str, ...] = ()
+    greeting: str = field(default="", metadata=LATE)
+    dialogue: tuple[ExampleExchange, ...] = field(default=(), metadata=LATE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,17 @@ class SessionOutline(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerVersion(Value):
+    """An answer that the last message of a conversation has had; `number` is that of its message,
+    and `current` the one that counts.
+    """
+
+    number: int
+    text: str
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Session(Value):
     """`turns` are all that are kept, `told` those that still count, `replaced` those said anew.
 

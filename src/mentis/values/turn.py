@@ -12,8 +12,9 @@ from .value import LATE, Value
 
 Role: TypeAlias = Literal["user", "assistant"]
 TurnState: TypeAlias = Literal["pending", "complete", "interrupted", "failed"]
-# What was said, and what the agent keeps beside it: what it thought, what a talk came to, its name.
-TurnKind: TypeAlias = Literal["said", "thought", "summary", "title"]
+# What was said, and what the agent keeps beside it: what it thought, what a talk came to, its name,
+# that the end of it was taken back.
+TurnKind: TypeAlias = Literal["said", "thought", "summary", "title", "undo"]
 GUEST = "guest"
 _NO_NAME = frozenset(":()[]{}<>|\"'`*#")  # what could end a name, or pass for more than one
 
@@ -25,8 +26,9 @@ class Turn(Value):
     `state` says whether the turn came to its end; an interrupted answer is kept and marked.
 
     A message that `replaces` a number is told instead of that turn and all after it, which stay
-    where they are. A summary stands for what was told before the turn `until`. Only of a guest's
-    words there is an `author`: all others of a user are the owner's.
+    where they are; in the place of an `undo` nothing is told. A summary stands for what was told
+    before the turn `until`. Only of a guest's words there is an `author`: all others of a user are
+    the owner's.
     """
 
     role: Role

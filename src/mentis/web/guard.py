@@ -365,13 +365,13 @@ def bound_name(host: str) -> str:
         return host.lower()
 
 
-def check_head(scope: ScopeDict, most: int, *, setting: str = "web.header_bytes") -> None:
+def check_head(scope: ScopeDict, most: int) -> None:
     """The server stops reading a head that does not end; one that came at once is counted here."""
     size = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
     if size > most:
         raise RequestRefused(
             f"the headers have {size} bytes, and {most} are allowed",
-            hint=f"raise {setting}",
+            hint="send fewer headers, or shorter ones",
             status=431,
         )
 

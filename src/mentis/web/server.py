@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from mentis.errors import UsageError, WorldError
 from mentis.settings.web import WebSettings
+from mentis.system.signals import ending_signals
 
 from .application import AppState
 from .guard import AsgiApp
@@ -117,7 +117,7 @@ async def run_until_told(server: WebServer, say: Callable[[str], None]) -> None:
         return
 
     async def obey(*, task_status: TaskStatus[None]) -> None:
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        with ending_signals() as signals:
             task_status.started()
             async for number in signals:
                 say(f"{number.name}: it ends after what is being answered; once more, at once")

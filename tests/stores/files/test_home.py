@@ -77,6 +77,15 @@ def test_the_only_persona_needs_no_name_and_several_do(tmp_path: Path) -> None:
         home.pick_persona("eve")
 
 
+def test_of_several_personas_the_default_is_taken_unless_another_is_named(tmp_path: Path) -> None:
+    home = home_with(tmp_path, "ada", "bob")
+    assert home.pick_persona(None, "bob") == "bob"
+    assert home.pick_persona("ada", "bob") == "ada"
+    with pytest.raises(PersonaError, match="default persona 'eve' is not in this home") as caught:
+        home.pick_persona(None, "eve")
+    assert "mentis persona use" in caught.value.hint
+
+
 def test_one_persona_is_picked_and_none_is_an_error(tmp_path: Path) -> None:
     assert home_with(tmp_path, "ada").pick_persona(None) == "ada"
     with pytest.raises(PersonaError, match="no persona in this home"):

@@ -6,9 +6,11 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mentis.codec.forms import to_json
 from mentis.errors import (
     BadInput,
     EngineMissing,
@@ -28,10 +30,16 @@ from mentis.ports.entries import Stamp
 from mentis.stores.postgres.database import CONNECTIONS, PostgresDatabase
 from mentis.stores.postgres.faults import translate
 from mentis.stores.postgres.ledger import PostgresLedger
+from mentis.stores.postgres.memories import PostgresMemories
 from mentis.stores.postgres.migrations import MIGRATIONS
+from mentis.values.cognition import Memory
 from mentis.values.entry import Draft
+from mentis.values.memories import MemoryListing
 from mentis.values.part import TextPart
 from mentis.values.turn import Turn
+
+if TYPE_CHECKING:
+    import psycopg
 
 TRIGGER = """
 CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
@@ -61,17 +69,41 @@ def test_a_newer_schema_is_refused_and_left_as_it_is(
         PostgresDatabase(postgres_url, schema=schema)
 
 
+def go_back(connection: psycopg.Connection[Any], version: int) -> None:
+    """To an empty schema as it was then."""
+    for (table,) in connection.execute(
+        "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+    ).fetchall():
+        if table != "version":
+            connection.execute(f"DROP TABLE {table}".encode())
+    for step in MIGRATIONS[:version]:
+        for statement in step:
+            connection.execute(statement.encode())
+    connection.execute("UPDATE version SET number = %s", (version,))
+
+
+def test_memories_that_were_there_before_lists_are_listed(
+    postgres_url: str, schema: str, postgres: PostgresDatabase
+) -> None:
+    kept = Memory("a", "Tea at five", kind="fact", time="2026-01-03")
+    with postgres.session() as connection:
+        go_back(connection, 6)
+        row = ("ada", "a", to_json(kept).decode(), "", None, 1)
+        connection.execute("INSERT INTO memories VALUES (%s, %s, %s, %s, %s, %s)", row)
+    with PostgresDatabase(postgres_url, schema=schema) as database:
+        listing = MemoryListing(kinds=("fact",), words=("tea",), order="newest")
+        assert PostgresMemories(database).page("ada", listing) == (kept,)
+
+
 def test_a_lease_that_somebody_held_is_still_held_when_leases_have_purposes(
     postgres_url: str, schema: str, postgres: PostgresDatabase
 ) -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    with postgres.session() as connection:  # as it was when an agent had one lease
-        connection.execute("DROP TABLE leases")
-        connection.execute(MIGRATIONS[0][-1].encode())
+    with postgres.session() as connection:
+        go_back(connection, 5)  # when an agent had one lease
         for agent in ("ada", "ada#health"):
             row = (agent, "watcher elsewhere:7 a", 7, (now + timedelta(seconds=30)).isoformat(), 0)
             connection.execute("INSERT INTO leases VALUES (%s, %s, %s, %s, %s)", row)
-        connection.execute("UPDATE version SET number = 5")
     with PostgresDatabase(postgres_url, schema=schema) as database:
         ledger = PostgresLedger(database)
         held = ledger.lease("ada", "consume")

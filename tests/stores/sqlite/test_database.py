@@ -102,8 +102,8 @@ def test_what_was_kept_is_there_when_the_database_is_opened_again(path: Path, st
 
 def insert_twice(database: Database) -> None:
     with database.write() as connection:
-        connection.execute("INSERT INTO revisions VALUES ('ada', 1, '', '', '', '')")
-        connection.execute("INSERT INTO revisions VALUES ('ada', 1, '', '', '', '')")
+        connection.execute("INSERT INTO revisions VALUES ('ada', 1, '', '', '', '', '')")
+        connection.execute("INSERT INTO revisions VALUES ('ada', 1, '', '', '', '', '')")
 
 
 def test_a_row_in_a_place_already_taken_is_a_conflict_and_takes_the_change_back(
@@ -119,14 +119,14 @@ def test_a_change_that_is_interrupted_is_taken_back_and_the_next_one_works(
 ) -> None:
     def interrupted() -> None:
         with database.write() as connection:
-            connection.execute("INSERT INTO revisions VALUES ('ada', 1, '', '', '', '')")
+            connection.execute("INSERT INTO revisions VALUES ('ada', 1, '', '', '', '', '')")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert database.read("SELECT * FROM revisions") == []
     with database.write() as connection:
-        connection.execute("INSERT INTO revisions VALUES ('ada', 1, '', '', '', '')")
+        connection.execute("INSERT INTO revisions VALUES ('ada', 1, '', '', '', '', '')")
     assert database.read("SELECT key FROM revisions") == [("ada",)]
 
 

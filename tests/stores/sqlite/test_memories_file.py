@@ -13,7 +13,7 @@ from mentis.stores.sqlite import migrations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.memories import SqliteMemories
 from mentis.values.cognition import Memory
-from mentis.values.memories import Vector, text_digest
+from mentis.values.memories import MemoryListing, Vector, text_digest
 from mentis.values.trust import Trust
 
 TEXT = "the combination of the cello case is 4711 " * 40
@@ -65,8 +65,31 @@ def test_memories_of_an_older_file_are_still_there(path: Path) -> None:
         kept = Memory("a", "tea", kind="fact", trust=Trust.SELF, source="chat")
         assert store.memories("ada") == (kept,)
         assert store.standing("ada").revision == 1
+        assert store.page("ada", MemoryListing(kinds=("fact",), words=("tea", "chat"))) == (kept,)
         vector = Vector("a", text_digest("tea"), NUMBERS)
         assert store.keep_vectors("ada", "f", [vector]) == 1
+
+
+def test_a_row_that_no_list_can_be_made_of_is_told_among_those_kept_back(path: Path) -> None:
+    steps = migrations.MIGRATIONS
+    before = steps[: steps.index(migrations._list_memories)]  # pyright: ignore[reportPrivateUsage]  # the step in question
+    connection = sqlite3.connect(path)
+    for step in before:
+        step(connection)
+    row = ("ada", "a", "{", "", 1)
+    connection.execute(
+        "INSERT INTO memories (agent, id, memory, text, revision) VALUES (?, ?, ?, ?, ?)", row
+    )
+    connection.execute(f"PRAGMA application_id = {migrations.APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {len(before)}")
+    connection.commit()
+    connection.close()
+    with Database(path) as database:
+        store = SqliteMemories(database)
+        assert store.page("ada", MemoryListing()) == ()
+        assert store.count("ada", MemoryListing(states=("quarantine",))) == 1
+        with pytest.raises(StoreDamaged, match="cannot be read"):
+            store.page("ada", MemoryListing(states=("quarantine",)))
 
 
 @pytest.mark.parametrize(

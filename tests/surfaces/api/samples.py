@@ -42,7 +42,7 @@ def in_order(operations: Sequence[ApiOperation]) -> list[ApiOperation]:
     """What makes something, what looks, what changes, and last what takes away."""
 
     def place(one: ApiOperation) -> int:
-        if one.id in ("erase_entry_fields", "rotate_ledger", "reset_prompts"):
+        if one.id in ("erase_entry_fields", "rotate_ledger", "reset_prompts", "undo_exchange"):
             return 3
         return 0 if one.status == 201 else {"GET": 1, "DELETE": 4}.get(one.method, 2)
 

@@ -123,3 +123,20 @@ def test_a_title_is_an_edit_like_any_other(owner: ApiClient) -> None:
     assert owner.get(path).json()["title"] == "The garden"
     assert made.headers["etag"] == owner.tag(path) != tag
     assert owner.call("PUT", f"{path}/title", {"title": "No"}, tag=tag).status_code == 412
+
+
+def test_an_earlier_answer_is_told_again_and_an_exchange_taken_back(
+    api: ApiHome, owner: ApiClient
+) -> None:
+    there = f"{HERE}/sessions/anew"
+    api.provider.play(says("Nine."), says("Ten."))
+    owner.post(f"{there}/turns", {"text": "How late is it?"})
+    owner.post(f"{there}/regenerate", {})
+    first, second = owner.get(f"{there}/answers").json()
+    assert (first["text"], second["text"], second["current"]) == ("Nine.", "Ten.", True)
+    made = owner.post(f"{there}/answers/{first['number']}/restore", {})
+    assert made.status_code == 200, made.text
+    assert [one["current"] for one in owner.get(f"{there}/answers").json()] == [True, False]
+    assert owner.post(f"{there}/undo", {}).status_code == 200
+    told = [one for one in owner.get(f"{there}/messages").json()["items"] if one["counts"]]
+    assert [one["kind"] for one in told] == ["undo"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.surfaces.api.api_home import PERSONA, ApiClient
+from tests.rounds import says
+from tests.surfaces.api.api_home import PERSONA, ApiClient, ApiHome
 
 BLOCK = "/prompts/blocks/style"
 
@@ -73,3 +74,41 @@ def test_an_editor_says_whether_and_how_often_memory_files_are_kept(owner: ApiCl
     assert made.json() == owner.get(path).json() == {"enabled": False, "frequency": "rare"}
     assert owner.call("PUT", path, {"frequency": "hourly"}, tag="*").status_code == 422
     owner.call("PUT", path, {"enabled": True}, tag="*")
+
+
+def test_an_editor_chooses_the_persona_that_is_taken_where_none_is_named(owner: ApiClient) -> None:
+    path = "/default-persona"
+    made = owner.call("PUT", path, {"id": PERSONA}, tag=owner.tag(path))
+    assert made.json() == owner.get(path).json() == {"id": PERSONA}
+    rows = owner.get("/personas").json()["items"]
+    assert [row["id"] for row in rows if row["default"]] == [PERSONA]
+    assert owner.call("PUT", path, {"id": "nobody"}, tag="*").status_code == 400
+
+
+def test_what_an_edit_changed_in_the_prompt_in_force_is_told_for_each_route(
+    api: ApiHome, owner: ApiClient
+) -> None:
+    path = f"/personas/{PERSONA}/prompt-changes"
+    api.provider.play(says("Hello."))
+    said = owner.call("POST", f"/personas/{PERSONA}/sessions/main/turns", {"text": "Hello?"})
+    turn = said.json()["entry"]["index"]
+    owner.call("PATCH", BLOCK, {"text": "Be brief, and then stop."}, tag="*")
+    changes = owner.call("POST", path, {"entry": turn}).json()
+    assert changes[0]["changed"]
+    assert "+Be brief, and then stop." in changes[0]["differences"][0]["diff"]
+    assert changes[0]["now"]["tokens"]["total"]["tokens"] > 0
+    owner.call("PATCH", BLOCK, {"remove": True}, tag="*")
+    refused = owner.call("POST", path, {"entry": 9999})
+    assert refused.status_code == 400
+
+
+def test_a_persona_is_made_with_its_fields(owner: ApiClient) -> None:
+    traits = [{"name": "Dry", "description": "You use few words."}]
+    fields = {"greeting": "Ahoy.", "traits": traits, "dialogue": [{"user": "Hi", "reply": "Aye."}]}
+    made = owner.post("/personas", {"id": "eve", "source": "", "fields": fields})
+    assert made.status_code == 201, made.text
+    found = owner.get("/personas/eve").json()
+    assert (found["greeting"], found["background"]) == ("Ahoy.", "")
+    assert [one["name"] for one in found["traits"]] == ["Dry"]
+    wrong = owner.post("/personas", {"id": "eva", "fields": {"mood": "merry"}})
+    assert wrong.status_code == 422

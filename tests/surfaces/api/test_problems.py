@@ -85,3 +85,15 @@ def test_a_setting_counts_from_the_next_request_on(owner: ApiClient) -> None:
     here = f"/personas/{PERSONA}/sessions/main/render"
     assert "77" in str(owner.post(here).json()["payload"])
     assert owner.call("PUT", path, {"value": -1}, tag="*").status_code == 422
+
+
+def test_a_setting_is_found_by_an_older_name_and_written_by_the_one_of_now(
+    owner: ApiClient,
+) -> None:
+    old, now = "/settings/features.experimentalMode", "/settings/features.experimental_variant"
+    made = owner.call("PUT", old, {"value": False}, tag=owner.tag(old))
+    assert made.json()["key"] == "features.experimental_variant"
+    assert owner.get(old).json() == owner.get(now).json()
+    assert owner.get("/setting-notices").json() == []
+    refused = owner.call("PUT", "/settings/run.poll", {"value": 5}, tag="*")
+    assert (refused.status_code, "no setting any more" in refused.json()["detail"]) == (422, True)

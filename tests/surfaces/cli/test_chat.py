@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ from mentis.home.parts import Parts
 from mentis.net.recording import Exchange, to_file
 from mentis.record.verify_home import verify_home
 from mentis.surfaces.cli import talk
+from mentis.surfaces.cli.chat import ChatChoice, chat
 from mentis.values.digest import digest
 
 from .conftest import SCRIPT, Done, Mentis
@@ -171,6 +173,17 @@ def test_on_a_terminal_the_conversation_goes_on_until_the_end_of_input(
     done = mentis("--home", home, "chat")
     assert (done.code, done.out) == (0, "One.\nTwo.\n")
     assert "home/ada" in done.err
+
+
+def test_a_persona_with_a_greeting_begins_a_new_conversation_and_no_other(
+    mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mentis("--home", home, "persona", "new", "bob", "--set", "greeting=Ahoy.")
+    for words in ("Ahoy.\nOne.\n", "One.\n"):
+        typed(monkeypatch, "Hello", EOFError)
+        assert mentis("--home", home, "chat", "--persona", "bob").out == words
+    told: Any = mentis("--home", home, "render", "So?", "--persona", "bob").json()
+    assert next(one["content"] for one in told["messages"] if one["role"] == "assistant") == "Ahoy."
 
 
 def test_a_turn_that_fails_does_not_end_the_conversation(
@@ -395,3 +408,8 @@ def test_an_error_in_the_middle_of_an_answer_starts_on_its_own_line(
     done = mentis("chat", "Hello", "--home", home)
     assert (done.code, done.out) == (1, "hey\n")
     assert "breaks off" in done.err
+
+
+def test_every_option_of_chat_is_a_field_of_one_value() -> None:
+    exposed = {option.name for option in chat.params if option.expose_value}
+    assert exposed == {one.name for one in fields(ChatChoice)}

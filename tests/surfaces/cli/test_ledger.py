@@ -56,7 +56,7 @@ def audit(bundle: Path, script: Path, *args: str | Path) -> subprocess.Completed
 def test_show_lists_the_last_entries_or_one_in_full(ledger: Mentis) -> None:
     done = ledger("show", "--last", "2")
     assert done.code == 0
-    assert [line.split()[0] for line in done.out.splitlines()[3:5]] == ["6", "7"]
+    assert [line.split()[0] for line in done.out.splitlines()[2:4]] == ["6", "7"]
     assert 'text: "note 3"' in ledger("show", "3").out
     assert ledger("show", "3", "--json").json()["body"]["text"] == "note 3"
     assert len(ledger("show", "--json").json()["entries"]) == 8
@@ -387,3 +387,45 @@ def test_a_rollback_that_is_not_accepted_leaves_no_empty_database_behind(
 def test_wrong_usage_found_by_a_command_itself_is_exit_code_2(ledger: Mentis) -> None:
     done = ledger("proof")
     assert (done.code, "[usage]" in done.err) == (2, True)
+
+
+def test_an_export_leaves_out_what_is_asked_for_and_is_shown_like_a_home(
+    ledger: Mentis, tmp_path: Path
+) -> None:
+    bundle, rules = tmp_path / "ada.zip", tmp_path / "rules.toml"
+    rules.write_text('[[rule]]\nname = "fours"\nfield = "text"\npattern = "4"\n')
+    done = ledger("export", bundle, "--with-texts", "--rules", rules, "--redact", "note 5")
+    assert done.code == 0, done.err
+    assert "text: left out of this file (rule fours)" in ledger("show", bundle, "4").out
+    assert "text: left out of this file (rule pattern 1)" in ledger("show", bundle, "5").out
+    listed = ledger("show", bundle, "--last", "2")
+    assert (listed.code, [one.split()[0] for one in listed.out.splitlines()[2:4]]) == (
+        0,
+        ["6", "7"],
+    )
+    assert f"8 entries of home/ada in {bundle}: ok" in listed.err
+    assert ledger("show", bundle, "--json").json()["verdict"] == "ok"
+    with zipfile.ZipFile(bundle) as archive:
+        page = tmp_path / "report.html"
+        page.write_bytes(archive.read("report.html"))
+    assert "entry 4: text left out of this file (rule fours)" in ledger("audit", page).out
+    page.write_bytes(page.read_bytes().replace(b'"note 3"', b'"note 9"'))
+    broken = ledger("show", page, "2")
+    assert (broken.code, "BROKEN" in broken.err) == (1, True)
+    assert "entry 3" in broken.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["show", "nowhere.zip"], "neither the number of an entry nor a file"),
+        (["show", "1", "2", "3"], "what is to be shown?"),
+        (["export", "x.jsonl", "--format", "otel", "--with-texts"], "has no texts in it"),
+        (["export", "x.zip", "--redact", "("], "is no pattern"),
+    ],
+)
+def test_what_cannot_be_shown_or_left_out_is_refused(
+    ledger: Mentis, words: list[str], told: str
+) -> None:
+    done = ledger(*words)
+    assert (done.code, told in done.err) == (2, True), done.err

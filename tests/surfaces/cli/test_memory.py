@@ -76,6 +76,15 @@ def test_lists_are_filtered(memory: Mentis) -> None:
     assert "decision" in memory("list").out
 
 
+def test_a_long_list_is_gone_on_with_behind_the_last_that_was_shown(memory: Mentis) -> None:
+    for text in ("one", "two", "three"):
+        kept(memory, text)
+    whole = [row["id"] for row in told(memory("list", "--json"))]
+    first = [row["id"] for row in told(memory("list", "--limit", "2", "--json"))]
+    rest = [row["id"] for row in told(memory("list", "--after", first[-1], "--json"))]
+    assert (first, rest) == (whole[:2], whole[2:])
+
+
 def test_text_from_outside_waits_until_a_person_releases_it(
     memory: Mentis, mentis: Mentis, home: Path
 ) -> None:

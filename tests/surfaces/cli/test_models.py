@@ -47,7 +47,7 @@ def test_the_list_shows_each_model_and_its_state(
     out, err = capsys.readouterr()
     assert "smollm2-135m" in out
     assert "missing" in out
-    assert err == ""
+    assert "smollm2-135m is a test engine" in err
 
 
 def test_the_list_as_json_has_every_fact(hollow: Path, capsys: pytest.CaptureFixture[str]) -> None:

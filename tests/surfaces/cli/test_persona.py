@@ -28,6 +28,35 @@ def test_personas_are_listed_shown_and_made(mentis: Mentis, home: Path) -> None:
     assert "choose one with --persona" in mentis("--home", home, "persona", "show").err
 
 
+def test_the_default_persona_is_taken_and_named_by_every_command_that_takes_it(
+    mentis: Mentis, home: Path
+) -> None:
+    assert mentis("--home", home, "persona", "new", "bob", "--name", "Bob").code == 0
+    assert "mentis persona use ID" in mentis("--home", home, "chat", "Hi").err
+    assert "bob is the default" in mentis("--home", home, "persona", "use", "bob").err
+    rows: Any = json.loads(mentis("--home", home, "persona", "list", "--json").out)
+    assert [(row["id"], row["default"]) for row in rows] == [("ada", False), ("bob", True)]
+    assert "bob (default)" in mentis("--home", home, "persona", "list").out
+    for args in (("compose", "Hi"), ("memory", "list"), ("chat", "Hi"), ("status", "latest")):
+        assert "persona bob: the default of this home" in mentis(*args, "--home", home).err
+    named = mentis("--home", home, "chat", "Hi", "--persona", "ada", "--json")
+    assert (named.code, named.err) == (0, "")
+    assert "default" not in mentis("--home", home, "cost").err, "it counts the whole home"
+
+
+def test_a_default_persona_that_is_not_there_is_refused_and_one_that_went_is_named(
+    mentis: Mentis, home: Path
+) -> None:
+    refused = mentis("--home", home, "persona", "use", "eve")
+    assert (refused.code, "no persona 'eve'" in refused.err) == (1, True)
+    mentis("--home", home, "persona", "new", "bob")
+    mentis("--home", home, "persona", "use", "bob")
+    (home / "personas" / "bob" / "persona.toml").unlink()
+    assert (
+        "the default persona 'bob' is not in this home" in mentis("--home", home, "chat", "Hi").err
+    )
+
+
 @pytest.mark.parametrize("persona_id", ["../bob", "Bob", "a/b", ""])
 def test_a_persona_never_lies_outside_the_home(mentis: Mentis, home: Path, persona_id: str) -> None:
     done = mentis("--home", home, "persona", "new", persona_id)

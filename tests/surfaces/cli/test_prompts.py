@@ -99,10 +99,11 @@ def test_an_edit_takes_effect_says_what_it_did_and_can_be_undone(
     )  # fmt: skip
     assert done.code == 0, done.err
     assert "changed: variants.default" in done.err
-    assert "it changes from byte" in done.err
+    assert "+Rhyme, always." in done.out
     assert "Rhyme, always." in told(mentis, home)
     history: Any = json.loads(mentis("--home", home, "prompts", "history", "style", "--json").out)
     assert history[-1]["words"] == "save: for fun"
+    assert history[-1]["author"] == "command line"
     assert "Rhyme, always." in mentis("--home", home, "prompts", "diff", "style").out
     assert mentis("--home", home, "prompts", "undo", "style").code == 0
     assert told(mentis, home) == before
@@ -142,8 +143,7 @@ def test_what_the_owner_wrote_is_told_in_every_language_and_variant(
     mentis: Mentis, home: Home
 ) -> None:
     speak_german(home)
-    said = edit(mentis, home, "--text", "Rhyme, always.")
-    assert "it changes from byte" in said
+    edit(mentis, home, "--text", "Rhyme, always.")
     for variant in ("default", "experimental", "compact"):
         assert "Rhyme, always." in told(mentis, home, variant)
 
@@ -153,11 +153,11 @@ def test_an_edit_says_which_wording_is_told_to_whom_and_can_change_that_one(
 ) -> None:
     add_compact_route(home)
     said = edit(mentis, home, "--text", "Rhyme.")
-    assert "told is default (yours instead of the shipped compact): ada on small" in said
+    assert "in force is default (yours instead of the shipped compact): ada on small" in said
     edit(mentis, home, "--variant", "compact", "--text", "Brief.")
     said = edit(mentis, home, "--text", "Rhyme, always.")
-    assert "told is default (yours): ada on default" in said
-    assert "told is compact (yours): ada on small" in said
+    assert "in force is default (yours): ada on default" in said
+    assert "in force is compact (yours): ada on small" in said
     assert "prompts edit style --in-force --persona ada --route small" in said
     said = edit(mentis, home, "--in-force", "--route", "small", "--text", "Briefer.")
     assert "changed: variants.compact" in said
@@ -576,14 +576,15 @@ def test_with_several_personas_an_edit_counts_and_tells_what_it_does_to_each(
     mentis("--home", home, "persona", "new", "bob")
     done = mentis("--home", home, "prompts", "edit", "style", "--text", "Rhyme.")
     assert done.code == 0, done.err
-    assert "the prompt of ada goes from" in done.err
-    assert "the prompt of bob goes from" in done.err
+    assert "ada on default (script): " in done.out
+    assert "bob on default (script): " in done.out
     one = mentis("--home", home, "prompts", "edit", "style", "--text", "No.", "--persona", "bob")
-    assert one.err.count("goes from") == 1
+    assert (one.out.count("bob on"), one.out.count("ada on")) == (1, 0)
     (home / "personas" / "bob" / "persona.toml").write_text("broken")
     other = mentis("--home", home, "prompts", "toggle", "style", "--off")
     assert other.code == 0
-    assert other.err.count("goes from") == 1
+    assert "ada on default (script): " in other.out
+    assert "bob" not in other.out
 
 
 def test_preview_is_what_is_sent_persona_memory_and_policies_included(

@@ -56,7 +56,7 @@ def test_what_is_added_is_taken_and_goals_are_thought_of_every_so_many_ticks(
     mentis: Mentis, living: Path
 ) -> None:
     added = mentis("--home", living, "sense", "add", "It rains.", "--json")
-    assert (added.code, set(added.json())) == (0, {"waiting"})
+    assert (added.code, set(added.json())) == (0, {"queued", "waiting"})
     assert "It rains." in mentis("--home", living, "sense", "list").out
     done = mentis("--home", living, "run", "--interval", "0", "--ticks", "11", "--json")
     report: Any = done.json()
@@ -165,9 +165,10 @@ def test_what_was_set_aside_is_listed_given_again_or_dropped(mentis: Mentis, liv
         for name in ("one", "two"):
             told = Sense(name, "input", {"text": f"This is {name}."}, endpoint="cli")
             asides.add(told, failures=3, reason="provider-refused: no\n")
-    listed = mentis("--home", living, "sense", "aside")
-    assert [line.split()[1] for line in listed.out.splitlines()] == ["one", "two"]
-    assert "3 ticks failed: provider-refused: no\\n" in listed.out
+    listed = mentis("--home", living, "sense", "failed")
+    assert [line.split()[0] for line in listed.out.splitlines()[2:]] == ["one", "two"]
+    assert listed.out.splitlines()[2].split()[3:] == ["3", "provider-refused:", "no\\n"]
+    assert mentis("--home", living, "sense", "aside").out == listed.out  # the older name
     assert mentis("--home", living, "sense", "again", "three").code == 2
     assert mentis("--home", living, "sense", "drop", "two", "--json").json() == {"dropped": "two"}
     for command in ("again", "drop"):  # an unset variable is nobody's name, also of the only one

@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from mentis.surfaces.cli import chat
+from mentis.surfaces.cli import chat_loop, chat_terminal
 from mentis.surfaces.cli.answer_show import AnswerPrinter
 from mentis.talk import idle_plan as quiet
 from mentis.turn.turn import TurnResult
@@ -48,8 +48,8 @@ def test_a_conversation_is_begun_asked_again_titled_and_shown(mentis: Mentis, ho
         ("title", True),
     ]
     table = mentis("sessions", "show", *where).out
-    assert "said anew" in table
-    assert "instead of 1" in table
+    assert "replaced" in table
+    assert "replaces 1" in table
     verified = mentis("status", "verify", "--json", *where)
     assert verified.code == 0
     assert "said anew as turn 3" in verified.out
@@ -123,7 +123,7 @@ def test_on_a_terminal_the_persona_writes_once_more_while_nobody_does(
     (home / "mentis.toml").write_text(replies + on, encoding="utf-8")
     monkeypatch.setattr(quiet, "PHASES", ((0.0, 0.0), (3600.0, 3600.0)))
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    wrote, lines, show_end = Event(), iter(["Hello"]), chat.show_end
+    wrote, lines, show_end = Event(), iter(["Hello"]), chat_loop.show_end
 
     def read_line(_prompt: str) -> str:
         for line in lines:
@@ -135,9 +135,26 @@ def test_on_a_terminal_the_persona_writes_once_more_while_nobody_does(
         show_end(result, printer)
         wrote.set()
 
-    monkeypatch.setattr(chat, "read_line", read_line)
-    monkeypatch.setattr(chat, "show_end", tell)
+    monkeypatch.setattr(chat_terminal, "read_line", read_line)
+    monkeypatch.setattr(chat_loop, "show_end", tell)
     done = mentis("chat", "--home", home)
     assert (done.code, done.out) == (0, "One.\nThree.\n")
     shown = json.loads(mentis("sessions", "show", "--json", "--home", home).out)
     assert [turn["kind"] for turn in shown] == ["said", "said", "thought", "said"]
+
+
+def test_the_last_exchange_is_taken_back_and_an_earlier_answer_is_told_again(
+    mentis: Mentis, home: Path
+) -> None:
+    where = ("--home", home)
+    mentis("chat", "Hello", *where)
+    toml = (home / "mentis.toml").read_text(encoding="utf-8")
+    (home / "mentis.toml").write_text(toml.replace('"One."', '"Better."'), encoding="utf-8")
+    mentis("chat", "--regenerate", *where)
+    listed = json.loads(mentis("sessions", "answers", "--json", *where).out)
+    assert [one["text"] for one in listed] == ["One.", "Better."]
+    done = mentis("sessions", "answers", "--restore", "0", *where)
+    assert "is told again" in done.err
+    assert mentis("sessions", "undo", *where).code == 0
+    shown = json.loads(mentis("sessions", "show", "--json", *where).out)
+    assert [one["kind"] for one in shown if one["counts"]] == ["undo"]

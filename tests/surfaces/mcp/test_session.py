@@ -17,6 +17,7 @@ from mentis.status.statuses import Statuses, open_statuses
 from mentis.surfaces.mcp.answers import Answers
 from mentis.surfaces.mcp.block_prompts import PAGE, BlockPrompts
 from mentis.surfaces.mcp.server import make_server
+from mentis.values.health import Health
 from mentis.values.part import TextPart
 from mentis.values.turn import Role, Turn
 
@@ -254,7 +255,7 @@ async def test_a_defect_is_told_as_one_and_reported_on_standard_error(
         def stats(self) -> NoReturn:
             raise ZeroDivisionError("a planted fault")
 
-        def backend_state(self) -> NoReturn:
+        def backend_state(self, health: Health | None = None) -> NoReturn:
             raise ZeroDivisionError("a planted fault")
 
     with open_statuses(home) as statuses:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from tests.constants import constants_set
 
 from mentis.recorder.call_copy import ListedCalls
 from mentis.recorder.targets import make_target
@@ -113,9 +114,9 @@ def test_a_request_that_is_too_large_is_refused_and_its_call_to_the_target_ended
 
 
 def test_a_body_that_does_not_come_and_a_head_that_does_not_come_are_given_up() -> None:
-    settings = RecorderSettings(body_seconds=0.05, header_seconds=0.05, drain_seconds=1)
+    settings = RecorderSettings(body_seconds=0.05, drain_seconds=1)
     calls = ListedCalls()
-    with upstream_server() as upstream:
+    with constants_set(RecorderSettings, header_seconds=0.05), upstream_server() as upstream:
         targets = {"stub": make_target("stub", upstream.url)}
         with running_proxy(targets, calls, ProxyChoice(settings=settings)) as base:
             raw = send_raw(

@@ -13,11 +13,13 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 import pytest
+from tests.constants import constants_set
 from tests.rounds import Rounds, says
 from tests.surfaces.serve.served import PERSONA, Served, make_home, serving
 from tests.surfaces.serve.test_openai import user
 
 from mentis.errors import StoreFull
+from mentis.settings.web import WebSettings
 from mentis.stores.sqlite.database import Database
 
 CHAT = "/v1/chat/completions"
@@ -107,7 +109,8 @@ def test_a_full_disk_is_told_and_the_next_turn_goes_on_when_there_is_room(
 
 
 def test_a_socket_that_sends_nothing_holds_nothing_up(home: Path) -> None:
-    with serving(home, Rounds(says("Hello.")), web__header_seconds="0.2") as one:
+    rounds = Rounds(says("Hello."))
+    with constants_set(WebSettings, header_seconds=0.2), serving(home, rounds) as one:
         there = urlsplit(one.url)
         with socket.create_connection((there.hostname, there.port), timeout=30) as line:
             assert httpx2.get(f"{one.url}/healthz").status_code == 200

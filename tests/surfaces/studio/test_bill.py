@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from decimal import Decimal
 
 import pytest
@@ -15,14 +14,7 @@ from tests.surfaces.studio.studio_home import SCRIPT, BrowserTab, StudioHome, st
 from mentis.surfaces.studio.columns import HEIGHT, WIDTH, columns_of, round_up
 
 TURN = f"/studio/bill/{PERSONA}/{BROKEN}"
-
-
-@pytest.fixture(scope="module")
-def studio(tmp_path_factory: pytest.TempPathFactory) -> Generator[StudioHome]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MENTIS_CONFIG", str(tmp_path_factory.mktemp("config")))
-        with bill_home(tmp_path_factory.mktemp("bill")) as home:
-            yield home
+MAKE_HOME = bill_home
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +36,21 @@ def test_days_and_turns_are_drawn_and_told_and_come_to_the_same_sum(tab: Browser
         assert summed == Decimal(told["total"]["usd"]), by
     assert "2026-11-11" in page
     assert told["total"]["usd"] not in ("0", None)
+
+
+def test_a_sum_of_the_newest_turns_says_so_and_leads_to_the_others(
+    tab: BrowserTab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = tab.get("/studio/bill.json?since=all").json()["total"]["calls"]
+    monkeypatch.setattr("mentis.surfaces.studio.bill._NEWEST", 3)
+    page = tab.get(f"/studio/bill?agent={PERSONA}").text
+    assert "Only the newest 3 turns are counted" in page
+    assert f'<a href="/studio/bill?agent={PERSONA}&amp;since=all">Count everything</a>' in page
+    assert tab.get("/studio/bill.json?since=all").json()["total"]["calls"] == whole
+    assert "Only the newest" not in tab.get("/studio/bill?since=all").text
+    turns = tab.get(f"/studio/bill?agent={PERSONA}&by=turn").text
+    assert "Only the newest 3 turns are counted" in turns
+    assert "Count older ones" in turns
 
 
 def test_an_unknown_price_is_never_nothing(tab: BrowserTab) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from tests.surfaces.studio.browser import StudioWindow, needs_browser
 from tests.surfaces.studio.studio_home import PERSONA, SCRIPT, BrowserTab, StudioHome
 
 from mentis.call.curl import curl_command
+from mentis.costs.blame_data import blame_data
 from mentis.recorder.recording import open_recording
+from mentis.surfaces.studio import blame
 from mentis.values.route import Route
 
 API = f"/mentis/v1/personas/{PERSONA}/sessions"
@@ -57,11 +60,50 @@ def test_the_gutter_says_since_when_a_block_is_as_it_is(tab: BrowserTab, turn: s
     assert "changed 20" in page
 
 
+def test_a_turn_leads_to_its_talk_by_the_name_that_people_know(
+    studio: StudioHome, tab: BrowserTab, turn: str
+) -> None:
+    begins = f'<a href="/studio/talk/{PERSONA}/one">The heron &lt;script&gt;'
+    bill = turn.replace("/blame/", "/bill/")
+    for page in (turn, bill):
+        assert begins in tab.get(page).text, page
+    headers = {"origin": tab.url, "if-match": tab.get(f"{API}/one").headers["etag"]}
+    named = tab.send("PUT", f"{API}/one/title", headers, json={"title": "Birds"})
+    assert named.status_code == 200, named.text
+    for page in (turn, bill):
+        assert f'<a href="/studio/talk/{PERSONA}/one">Birds</a>' in tab.get(page).text, page
+    studio.served.tokens.set_person("bob", name="Bob", trust="owner")
+    other = studio.tab()
+    other.enter(studio.served.new_token("bobs-blame", scope="read", person="bob"))
+    assert other.get(f"{turn}.json").json()["talk"] == {"label": "Birds", "path": ""}
+
+
+def test_whoever_sees_one_persona_alone_sees_its_request_and_not_the_library(
+    studio: StudioHome, turn: str
+) -> None:
+    one = studio.tab()
+    one.enter(studio.served.new_token("blame-one", scope="read", agent=PERSONA))
+    assert block_of(one.get(f"{turn}.json").json(), "persona_description")["block"] is False
+    assert one.get(f"{turn}/block/persona_description?variant=default").status_code == 403
+
+
+def test_a_request_is_taken_apart_beside_the_loop(
+    tab: BrowserTab, turn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def taken_apart(*given: object, **options: object) -> object:
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            asyncio.get_running_loop()
+        return blame_data(*given, **options)  # pyright: ignore[reportArgumentType, reportCallIssue]  # as given
+
+    monkeypatch.setattr(blame, "blame_data", taken_apart)
+    assert tab.get(turn).status_code == 200
+
+
 def test_a_block_has_its_history_and_what_it_says_now(tab: BrowserTab, turn: str) -> None:
     path = f"{turn}/block/persona_description?variant=default"
     found = tab.get(path, accept="application/json").json()
     assert not found["same"]
-    assert {"kind": "new", "text": "Be kind."} in found["diff"]
+    assert {"kind": "added", "mark": "+", "text": "Be kind."} in found["diff"]
     assert [one["number"] for one in found["revisions"]] == [1]
     part = tab.get(f"{path}&part=history").text
     assert "<html" not in part
@@ -158,6 +200,8 @@ def test_a_search_looks_at_so_many_requests_and_goes_on_from_there(
         tab.post(f"{API}/many/turns", json={"text": f"Number {number}"})
     (ada, *_) = tab.get("/studio/search.json?q=heron").json()["agents"]
     assert (ada["searched"], ada["hits"]) == (8, [])
+    page = tab.get("/studio/search?q=heron").text
+    assert "Nothing in the 8 requests that were looked at; there are older ones." in page
     hits, before = 0, ada["next"]
     while before is not None:
         further = f"/studio/search.json?q=heron&in=blame/{PERSONA}&before={before}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -47,16 +48,13 @@ def opening(studio: StudioHome, *actions: str) -> str:
     return f"```json\n{json.dumps({**good_window(), **own})}\n```\n\n"
 
 
-@pytest.fixture(scope="module")
-def studio(tmp_path_factory: pytest.TempPathFactory) -> Generator[StudioHome]:
-    """Its model opens with windows; it reads mails and sends some."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MENTIS_CONFIG", str(tmp_path_factory.mktemp("config")))
-        acts = (temperature, send, read_mail)
-        folder = tmp_path_factory.mktemp("done")
-        chosen = {"status__window": "model", "correction__calls": "1"}
-        with studio_home(folder, handlers=acts, **chosen) as home:
-            yield home
+# Its model opens with windows; it reads mails and sends some.
+MAKE_HOME = partial(
+    studio_home,
+    handlers=(temperature, send, read_mail),
+    status__window="model",
+    correction__calls="1",
+)
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +144,22 @@ def test_no_more_acts_that_wait_come_with_a_page_than_it_names(
     assert found["later"] == len(whole["waiting"]) - 1
 
 
+def test_the_top_of_every_page_counts_what_waits_for_a_yes(
+    studio: StudioHome, tab: BrowserTab
+) -> None:
+    key = wait_for_yes(studio, tab, "counted")["call"]["key"]
+    found = tab.get("/studio/waiting.json").json()
+    assert found == {"count": len(group(tab)["waiting"]), "personas": {PERSONA: found["count"]}}
+    assert "data-waiting" in tab.get("/studio/bill").text
+    assert f'href="/studio/done/{PERSONA}"' in tab.get("/studio/waiting").text
+    headers = {"origin": tab.url, "if-match": "*"}
+    tab.send("POST", f"{API}/acts/{key}/deny", headers, json={})
+    assert tab.get("/studio/waiting.json").json()["count"] == found["count"] - 1
+    other = studio.tab()
+    other.enter(studio.served.new_token("count-other", scope="read", agent="nobody"))
+    assert other.get("/studio/waiting.json").json() == {"count": 0, "personas": {}}
+
+
 def test_an_act_keeps_its_arguments_however_far_behind_it_was_asked_for(
     studio: StudioHome, tab: BrowserTab
 ) -> None:
@@ -205,7 +219,8 @@ def test_a_person_sees_what_differs_and_decides_and_a_second_tab_is_told(
         headers = {"origin": tab.url, "if-match": "*"}
         tab.send("POST", f"{API}/acts/{one['call']['key']}/deny", headers, json={})
     wait_for_yes(studio, tab, "browser")
-    visitor.click("Done", role="link")
+    visitor.go("/studio/bill")
+    visitor.click("Done 1 waits for your yes", role="link")
     visitor.see("Turn on writing to decide.")
     visitor.turn_on_writing()
     second.turn_on_writing()
@@ -215,6 +230,8 @@ def test_a_person_sees_what_differs_and_decides_and_a_second_tab_is_told(
     visitor.page.get_by_label("Why, in your words").first.fill("Not to them")
     visitor.click("No")
     visitor.see("Nothing waits.")
+    screens = visitor.page.get_by_role("navigation", name="Screens")
+    expect(screens.get_by_role("link", name="Done", exact=True)).to_be_visible()
     second.click("Yes, do it")
     second.see("It was decided meanwhile")
     second.click("Show it as it is now")

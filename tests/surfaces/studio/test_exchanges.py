@@ -24,13 +24,18 @@ def conversation(seed: int) -> list[Turn]:
         say("assistant")
     for _ in range(chance.randrange(1, 60)):
         messages = [n for n in standing_numbers(turns) if is_message(turns[n])]
-        kind = chance.choice(["message", "message", "anew", "edit", "title", "summary", "thought"])
+        kind = chance.choice(
+            ["message", "message", "anew", "edit", "title", "summary", "thought", "undo"]
+        )
         failed = "failed" if chance.random() < 0.1 else "complete"
         if kind == "message":
             say("user", state=failed)
         elif kind in ("anew", "edit") and messages:
             number = messages[-1] if kind == "anew" else chance.choice(messages)
             say("user", replaces=number, state=failed)
+        elif kind == "undo" and messages:
+            say("user", kind="undo", replaces=messages[-1])
+            continue
         elif kind in ("title", "summary", "thought"):
             say("assistant", kind=kind, until=len(turns) if kind == "summary" else None)
             continue

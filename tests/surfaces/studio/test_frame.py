@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 from tests.rounds import says
@@ -51,6 +53,23 @@ def test_places_are_named_as_text_and_only_to_those_who_may_see_them(
     other.enter(studio.served.new_token("nobody", scope="read", agent="somebody"))
     assert {kind for kind, _ in places(other, "a")} == {"screen"}
     assert studio.tab().get("/studio/jump.json?q=a").status_code == 401
+
+
+def test_every_script_names_the_version_of_what_it_imports(tab: BrowserTab) -> None:
+    waiting = re.findall(r'src="(/studio/static/[^"]+)"', tab.get("/studio/prompts/style").text)
+    known = set[str]()
+    while waiting:
+        address = waiting.pop()
+        if address in known or not re.search(r"\.js\b", address):
+            continue
+        known.add(address)
+        sent = tab.get(address)
+        assert "immutable" in sent.headers["cache-control"], address
+        if "/vendor/" not in address:
+            told = re.findall(r'^import (?:.*from )?"\./(.+?)"', sent.text, re.MULTILINE)
+            waiting += [f"/studio/static/{name}" for name in told]
+    names = {address.partition("?")[0].rpartition("/")[2] for address in known}
+    assert names >= {"studio.js", "frame.js", "talk.js", "prompt_block.js", "prompt_shared.js"}
 
 
 @needs_browser

@@ -15,6 +15,10 @@ from tests.surfaces.studio.mind_home import (
 )
 from tests.surfaces.studio.studio_home import BrowserTab, StudioHome
 
+from mentis.app.agent import Agent
+from mentis.stores.sql_memories import SqlMemories
+from mentis.values.recalled import RecalledContext, Stimulus
+
 
 @pytest.fixture(scope="module")
 def tab(studio: StudioHome) -> BrowserTab:
@@ -53,16 +57,56 @@ def test_memories_come_in_pages_can_be_searched_and_tell_their_source_and_trust(
     assert read(tab, "/people", "?q=lena")["rows"][0]["names"] == ["Lena"]
 
 
+def test_no_list_of_memories_reads_all_of_them(
+    tab: BrowserTab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("all memories were read")
+
+    monkeypatch.setattr(SqlMemories, "memories", refuse)
+    monkeypatch.setattr("mentis.surfaces.studio.mind._SHOWN", 2)
+    for page in ("/studio/mind", MIND, f"{MIND}/people", f"{MIND}/diary"):
+        assert tab.get(page).status_code == 200, page
+    found = read(tab, "/memories", "?from=2")
+    assert (len(found["rows"]), found["back"], found["next"]) == (2, 0, 4)
+    assert found["count"] > 4
+    held = read(tab, "/memories", "?state=quarantine")
+    assert (
+        held["count"] == held["held"] == len(tab.get(f"{API}/memories/quarantine").json()["held"])
+    )
+    first = tab.get(f"{API}/memories?limit=2").json()
+    second = tab.get(f"{API}/memories?limit=2&cursor={first['next']}").json()
+    assert len({one["id"] for one in (*first["items"], *second["items"])}) == 4
+
+
 def test_a_sentence_shows_what_would_come_to_mind_with_scores_and_reasons(
     tab: BrowserTab,
 ) -> None:
-    found = read(tab, "/recall", "?q=Who+plays+the+cello")
+    found = tab.post(f"{MIND}/recall.json", q="Who plays the cello").json()
     best = found["rows"][0]
     assert (best["text"], best["told"]) == ("Lena plays the cello.", True)
     assert best["score"] > 0
     assert best["reason"]
-    assert ORDER not in tab.get(f"{MIND}/recall?q=password").text
+    assert ORDER not in tab.post(f"{MIND}/recall", q="password").text
     assert "Nothing is said to anybody" in tab.get(f"{MIND}/recall").text
+
+
+def test_nobody_asks_the_embedder_by_following_a_link(
+    tab: BrowserTab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[str]()
+
+    async def recall(_: Agent, task: str) -> RecalledContext:
+        asked.append(task)
+        return RecalledContext(Stimulus(task))
+
+    monkeypatch.setattr(Agent, "recall", recall)
+    found = read(tab, "/recall", "?q=Who+plays+the+cello")
+    assert (found["asked"], found["answered"], found["rows"]) == ("Who plays the cello", False, [])
+    assert 'value="Who plays the cello"' in tab.get(f"{MIND}/recall?q=Who+plays+the+cello").text
+    assert asked == []
+    assert "Nothing comes to mind" in tab.post(f"{MIND}/recall", q="cello").text
+    assert asked == ["cello"]
 
 
 def test_goals_and_what_is_held_in_mind_have_revisions(tab: BrowserTab) -> None:

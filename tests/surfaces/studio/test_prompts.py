@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator
 from typing import Any
 
 import pytest
+from bench.studio_home import write_blocks
 from tests.surfaces.studio.studio_home import PERSONA, SCRIPT, BrowserTab, StudioHome
 
 from mentis.library import shelf
@@ -35,25 +35,11 @@ def tab(studio: StudioHome) -> BrowserTab:
 
 @pytest.fixture
 def many(studio: StudioHome) -> Generator[None]:
-    """Five thousand blocks of one category, as an import would bring them."""
+    """Five thousand blocks of one category."""
     folder = studio.served.home / "prompts"
-    meta: dict[str, object] = {
-        "type": "text",
-        "category": "custom",
-        "target": "system_prompt",
-        "position": "system_prompt",
-        "enabled": False,
-        "domain_file": "many.json",
-    }
-    ids = [f"rule_{number:04}" for number in range(5000)]
-    entries = {one: {"name": one, "order": n, **meta} for n, one in enumerate(ids)}
-    texts = {one: {"variants": {"default": {"content": f"Rule {one}"}}} for one in ids}
     manifest = folder / "_meta" / "user_manifest.json"
     before = manifest.read_text("utf-8")
-    known = json.loads(before)
-    known["prompts"] |= entries
-    (folder / "many.json").write_text(json.dumps(texts), "utf-8")
-    manifest.write_text(json.dumps(known), "utf-8")
+    write_blocks(studio.served.home, 5000)
     yield
     manifest.write_text(before, "utf-8")
     (folder / "many.json").unlink()
@@ -196,7 +182,9 @@ def test_pages_of_a_home_with_five_thousand_blocks_stay_small(tab: BrowserTab) -
 
 def test_the_history_of_a_block_shows_each_change(tab: BrowserTab) -> None:
     found = tab.get(f"{BLOCK}/history.json").json()
-    assert found["revisions"][-1]["words"] == "save: too long"
+    first = found["revisions"][-1]
+    assert (first["words"], first["author"]) == ("save: too long", "studio")
+    assert "studio</span></a>" in tab.get(f"{BLOCK}/history").text
     added = [one["text"] for one in found["diff"] if one["kind"] == "added"]
     assert "Be brief, {{char_name}}." in added
     assert (found["undo"], found["redo"]) == (True, False)

@@ -351,6 +351,7 @@ def test_a_problem_leads_to_the_field_where_it_is_mended(
     owner.click("Check", role="link")
     owner.page.get_by_role("link", name=re.compile("keep_with|nowhere")).first.click()
     owner.page.wait_for_url("**/studio/prompts/doubtful#f-keep_with")
+    owner.page.wait_for_load_state()  # what is written before its scripts are there is not seen
     field = owner.page.get_by_label("Stays or goes with")
     expect(field).to_be_focused()
     field.fill("")
@@ -528,7 +529,7 @@ def test_changes_are_shown_undone_redone_and_any_revision_brought_back(
     owner.page.get_by_role("link", name=re.compile("revisions$")).click()
     owner.page.get_by_role("link", name=re.compile("save: too slow")).click()
     expect(owner.page.locator(".diff .added")).to_contain_text("Be quick.")
-    expect(owner.page.locator(".diff .taken")).to_contain_text("Be kind.")
+    expect(owner.page.locator(".diff .removed")).to_contain_text("Be kind.")
     owner.click("Go back to 1")
     owner.see("It is as in revision 1")
     assert text_of(prompts, "told_twice") == "Be kind."
@@ -592,13 +593,13 @@ def test_memory_files_are_edited_reset_and_switched(owner: StudioWindow) -> None
     owner.click("Undo")
     owner.see("The last change is taken back")
     expect(editor(owner, "memory.md")).to_have_text("- Likes the cello.")
-    page.get_by_label(re.compile("cortexEnabled")).uncheck()
+    page.get_by_label(re.compile("persona_memory")).uncheck()
     page.get_by_label("Brought up to date").select_option("rare")
     owner.click("Save how they are used")
     owner.see("It counts from the next turn on")
-    expect(page.get_by_label(re.compile("cortexEnabled"))).not_to_be_checked()
+    expect(page.get_by_label(re.compile("persona_memory"))).not_to_be_checked()
     expect(page.get_by_label("Brought up to date")).to_have_value("rare")
-    page.get_by_label(re.compile("cortexEnabled")).check()
+    page.get_by_label(re.compile("persona_memory")).check()
     owner.click("Save how they are used")
     owner.see("It counts from the next turn on")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import sqlite3
+import zipfile
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -67,7 +69,20 @@ def test_an_entry_tells_what_it_binds_and_leads_to_what_the_model_was_told(
     assert f'href="/studio/blame/{PERSONA}/{index}"' in tab.get(f"{PROOF}/{index}").text
     recorded = tab.get("/studio/proof/recorded/codex/0")
     assert 'href="/studio/recorded/codex/0"' in recorded.text
+    assert 'href="/mentis/v1/recorded/codex/entries/0"' in recorded.text
     assert tab.get(f"{PROOF}/99999").status_code == 404
+
+
+def test_the_record_of_a_program_is_exported_and_each_entry_of_it_proved(tab: BrowserTab) -> None:
+    chains = {one["name"]: one for one in tab.get("/studio/proof.json").json()["chains"]}
+    assert chains["codex"]["export"] == "/mentis/v1/recorded/codex/export"
+    assert tab.get(chains["codex"]["export"]).content.startswith(b"PK")
+    entry = tab.get("/studio/proof/recorded/codex/0.json").json()
+    assert tab.get(entry["api"]).json()["hash"] == entry["hash"]
+    assert tab.get(f"{entry['api']}/proof").json()["hash"] == entry["hash"]
+    assert tab.get("/mentis/v1/recorded/codex/entries/999").status_code == 404
+    assert tab.get("/mentis/v1/recorded/codex/entries/999/proof").status_code == 404
+    assert tab.get("/mentis/v1/recorded/nobody/entries/0").status_code == 404
 
 
 def test_stored_script_stays_text_on_every_page_of_proof(tab: BrowserTab) -> None:
@@ -142,7 +157,7 @@ def test_an_export_is_checked_by_the_server_and_a_changed_byte_names_its_entry(
     good = audit(tab, export)
     assert (good["verdict"], good["pinned"]) == ("ok", True)
     broken = bytearray(export)
-    broken[len(export) // 6] ^= 0x10
+    broken[1000] ^= 0x10  # of its entries, which come first
     found = audit(tab, bytes(broken))
     assert found["verdict"] == "BROKEN"
     assert 0 <= found["findings"][0]["index"] < good["entries"]
@@ -168,6 +183,9 @@ def test_a_person_checks_everything_an_export_and_a_broken_copy_of_it(
     page = visitor.page
     visitor.click("Proof", role="link")
     visitor.click("Check everything", role="link")
+    visitor.see("Everything holds.")
+    visitor.page.wait_for_url("**/studio/proof?check=all")
+    visitor.page.reload()
     visitor.see("Everything holds.")
     page.get_by_label("Choose an export").set_input_files(file)
     visitor.see("This export holds.")
@@ -204,3 +222,16 @@ def test_pages_of_proof_fit_are_readable_and_quiet(
 ) -> None:
     del tab
     visitor.check_page(path)
+
+
+def test_a_record_is_handed_over_with_its_texts_and_without_what_a_pattern_finds(
+    tab: BrowserTab,
+) -> None:
+    assert f'action="{API}/export"' in tab.get(PROOF).text
+    sent = tab.get(f"{API}/export?with_texts=true&redact=Mild&leave_out=")
+    with zipfile.ZipFile(io.BytesIO(sent.content)) as archive:
+        texts, page = archive.read("texts.jsonl"), archive.read("report.html")
+    assert b"rule pattern 1" in texts
+    assert b"Mild" not in texts + page
+    assert audit(tab, page)["verdict"] == audit(tab, sent.content)["verdict"] == "ok"
+    assert tab.get(f"{API}/export?redact=(").status_code == 422

@@ -94,7 +94,6 @@ def test_stored_script_is_text_on_every_screen(tab: BrowserTab, visitor: StudioW
         act["path"]: STORED,
         "/studio/mind": STORED,
         f"/studio/mind/{PERSONA}/memories": f"Herons {STORED}",
-        f"/studio/mind/{PERSONA}/recall?q=herons": f"Herons {STORED}",
         "/studio/jump?q=script": STORED,
     }
     visitor.turn_on_writing()
@@ -103,3 +102,7 @@ def test_stored_script_is_text_on_every_screen(tab: BrowserTab, visitor: StudioW
         expect(visitor.page.get_by_role("main")).to_contain_text(words)
         visitor.page.wait_for_load_state("networkidle")
         assert visitor.faults == [], path
+    visitor.go(f"/studio/mind/{PERSONA}/recall?q=herons")
+    visitor.click("What comes to mind?")
+    expect(visitor.page.get_by_role("main")).to_contain_text(f"Herons {STORED}")
+    assert visitor.faults == []

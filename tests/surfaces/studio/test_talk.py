@@ -97,8 +97,24 @@ def test_what_it_thought_by_itself_stands_beside_a_talk(
     made = tab.post(f"{API}/beats", json={})
     assert made.status_code < 300, made.text
     found = tab.get(f"{TALK}/one.json").json()["moments"]
-    assert found == [f"The river is high. {SCRIPT}"]
+    assert found[0] == f"The river is high. {SCRIPT}"
     assert "<script>alert" not in tab.get(f"{TALK}/one").text
+
+
+def test_a_talk_is_followed_by_the_name_that_the_record_has_for_it(
+    tab: BrowserTab, studio: StudioHome
+) -> None:
+    other = studio.tab()
+    studio.served.tokens.set_person("bob", name="Bob", trust="owner")
+    other.enter(studio.served.new_token("bobs", scope="chat", person="bob"))
+    other.write()
+    studio.provider.play(says("Hello, Bob."))
+    made = other.post(f"{API}/sessions/den/turns", json={"text": "Are you there?"}).json()
+    found = other.get(f"{TALK}/den.json").json()
+    assert (found["session"], found["recorded"]) == ("den", "bob--den")
+    assert f'data-recorded="{found["recorded"]}"' in other.get(f"{TALK}/den").text
+    entry = tab.get(f"{API}/entries/{made['entry']['index']}").json()
+    assert entry["body"]["turn"]["session"] == found["recorded"]
 
 
 @contextmanager
@@ -203,7 +219,7 @@ def test_what_others_say_and_what_it_thinks_appear_by_themselves(
     studio.provider.play(says("Hello there."), says("I forgot the salt."), says("Quiet today."))
     visitor.go(f"{TALK}/kitchen")
     page = visitor.page
-    with page.expect_response("**/mentis/v1/events"):
+    with page.expect_response(f"**{API}/events"):
         page.reload()
     tab.post(f"{API}/sessions/kitchen/turns", json={"text": "Are you there?"})
     visitor.see("Hello there.")
@@ -211,6 +227,28 @@ def test_what_others_say_and_what_it_thinks_appear_by_themselves(
     visitor.see("thought, and did not say")
     tab.post(f"{API}/beats", json={})
     visitor.see("Quiet today.")
+    assert visitor.faults == []
+
+
+@needs_browser
+@pytest.mark.slow
+def test_what_is_being_written_stays_when_somebody_else_says_something(
+    studio: StudioHome, tab: BrowserTab, visitor: StudioWindow
+) -> None:
+    page = visitor.page
+    studio.provider.play(says("Two eggs."), says("And flour."))
+    visitor.go(f"{TALK}/cake")
+    visitor.turn_on_writing()
+    say(page, "What goes in?")
+    visitor.see("Two eggs.")
+    visitor.click("Edit")
+    words = page.get_by_label("Your message in other words")
+    words.fill("What else")
+    with page.expect_response("**/cake?part=room"):
+        tab.post(f"{API}/sessions/cake/turns", json={"text": "More?"})
+    expect(words).to_have_value("What else")
+    visitor.click("Leave it")
+    visitor.see("And flour.")
     assert visitor.faults == []
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Generator
 
 import httpx2
 import pytest
@@ -20,14 +19,7 @@ API = "/mentis/v1"
 BLOCK = f"{API}/prompts/blocks/style"
 TRY = f"{API}/personas/{PERSONA}/what-if"
 PAGE = "/studio/what-if?block=style"
-
-
-@pytest.fixture(scope="module")
-def studio(tmp_path_factory: pytest.TempPathFactory) -> Generator[StudioHome]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MENTIS_CONFIG", str(tmp_path_factory.mktemp("config")))
-        with bill_home(tmp_path_factory.mktemp("what-if")) as home:
-            yield home
+MAKE_HOME = bill_home
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +98,11 @@ def test_trying_says_what_would_change_and_writes_nothing(
     assert state_of(studio) == before
 
 
+def test_a_text_is_saved_over_the_state_in_which_it_was_shown(tab: BrowserTab) -> None:
+    shown = tab.get(f"{PAGE.replace('?', '.json?')}").json()
+    assert shown["etag"] == tab.get(BLOCK).headers["etag"]
+
+
 def test_readers_try_and_do_not_run_or_save(studio: StudioHome, tab: BrowserTab) -> None:
     page = tab.get(PAGE).text
     assert "See what it would cost" not in page
@@ -117,6 +114,14 @@ def test_readers_try_and_do_not_run_or_save(studio: StudioHome, tab: BrowserTab)
     assert "See what it would cost" in mine
     assert "Save the text" not in mine, "a block is told to every persona"
     assert one.post(TRY, json={"block": "style", "text": "x"}).status_code == 200
+    listed = one.get("/studio/what-if.json").json()
+    assert 0 < listed["count"] < tab.get("/studio/what-if.json").json()["count"]
+    assert "style" in [row["id"] for row in listed["blocks"]]
+    for other in ("style&variant=compact", "beat_curiosity"):
+        assert tab.get(f"/studio/what-if?block={other}").status_code == 200, other
+        refused = one.get(f"/studio/what-if?block={other}")
+        assert refused.status_code == 403, f"{other} is not told to this persona"
+        assert "this token is for one persona" in refused.text
     fork = f"{API}/personas/{PERSONA}/entries/{BROKEN}/fork"
     assert tab.post(fork, json={"blocks": {"style": "x"}, "live": True}).status_code == 403
     guest = studio.tab()
@@ -165,6 +170,8 @@ def test_a_person_tries_a_text_runs_it_saves_it_and_undoes_it(
         expect(page).to_have_url(re.compile("route=other"))
         page.get_by_role("radio", name=f"{PERSONA} on default").check()
         visitor.turn_on_writing()
+        visitor.see("What you wrote before is back")
+        visitor.see("with your text")
         visitor.see("What you wrote before is back")
         page.get_by_label("Turn", exact=True).select_option(str(BROKEN))
         visitor.see("Six. <script>")

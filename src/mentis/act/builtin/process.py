@@ -8,7 +8,6 @@ its environment and whose parent is gone is found by neither.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +21,7 @@ from anyio.abc import ByteReceiveStream, Process
 from anyio.to_thread import run_sync
 
 from mentis.errors import Defect
+from mentis.system.programs import kill_process, kill_session
 from mentis.values.value import Value
 
 MARK = "MENTIS_ACT"
@@ -126,18 +126,15 @@ async def _watch(
 def _end(session: int, mark: str) -> None:
     """Kill the whole session, then whatever left it; more may appear while that is done."""
     below = _below(session)  # before those are gone by whom they are known
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(session, signal.SIGKILL)
+    kill_session(session)
     for pid in below:
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
+        kill_process(pid)
     for _ in range(_ROUNDS):
         left = [pid for pid in _pids() if pid != os.getpid() and _has(pid, mark)]
         if not left:
             return
         for pid in left:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+            kill_process(pid)
 
 
 def _pids() -> list[int]:

@@ -7,8 +7,6 @@ request was written before the program died; but that decides whether an act may
 from __future__ import annotations
 
 import logging
-import os
-import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -18,6 +16,8 @@ import anyio
 from anyio import to_thread
 from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from mentis.system.programs import ask_session_to_end, kill_session
 
 from .watch import Watch
 
@@ -187,18 +187,12 @@ async def _stop(process: Process, watch: Watch) -> None:
         await process.stdin.aclose()
     if not watch.cut:
         await _gone(process, watch.server.times.close)
-        _signal(process, signal.SIGTERM)
+        await to_thread.run_sync(ask_session_to_end, process.pid)
         await _gone(process, watch.server.times.close)
-    _signal(process, signal.SIGKILL)
+    await to_thread.run_sync(kill_session, process.pid)
     await _gone(process, _REAP)
     with anyio.move_on_after(_REAP), suppress(OSError):
         await process.aclose()
-
-
-def _signal(process: Process, which: signal.Signals) -> None:
-    """To its whole session: a group cannot be another's while one of its members lives."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, which)
 
 
 async def _gone(process: Process, seconds: float) -> None:

@@ -12,7 +12,6 @@ it is and is told of, and the next one has its turn.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,6 +35,8 @@ from mentis.ports.clock import Clock
 from mentis.ports.entries import Stamp
 from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore
+from mentis.system.files import FolderHandle
+from mentis.system.users import user_id
 from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry
 from mentis.values.lease import Lease
@@ -108,7 +109,7 @@ class Consumer:
     ids: Ids
     log: OperationsLog
     max_bytes: int = MAX_BYTES
-    owners: Collection[int] = field(default_factory=lambda: {os.geteuid()})
+    owners: Collection[int] = field(default_factory=lambda: {user_id()})
     on_added: OnAdded | None = None
     on_refused: OnRefused | None = None
     keys: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -184,14 +185,14 @@ class Consumer:
                 self._tell(delivery, entry, done)
                 self._remove(spool, name, snapshot, done)
 
-    def _remove(self, spool: int, name: str, snapshot: Snapshot, done: Round) -> None:
+    def _remove(self, spool: FolderHandle, name: str, snapshot: Snapshot, done: Round) -> None:
         try:
             if not remove_same(spool, name, snapshot):
                 self.log.write("replaced", file=name)
         except MentisError as error:
             done.stuck[name] = error  # the next look finds that it is known
 
-    def _snapshot(self, spool: int, name: str) -> Snapshot:
+    def _snapshot(self, spool: FolderHandle, name: str) -> Snapshot:
         most = self.max_bytes + (MOST_HEADING if name.endswith(FROM) else 0)
         return take_snapshot(spool, name, max_bytes=most, owners=self.owners)
 

@@ -9,6 +9,7 @@ from mentis.disk.atomic import write_beside
 from mentis.disk.processes import in_force
 from mentis.errors import HomeError, MentisError, WorldError
 from mentis.ports.leases import Leases
+from mentis.system.users import user_id
 from mentis.values.health import Health, RouteHealth, RouteName
 from mentis.values.lease import CONSUME, Lease
 from mentis.values.words import quantity
@@ -83,9 +84,7 @@ def _told_fault(folder: StatusFolder) -> str | None:
         return None
     try:
         with opened_folder(folder.fault.parent) as where:
-            kept = take_snapshot(
-                where, folder.fault.name, max_bytes=_MOST_TOLD, owners={os.geteuid()}
-            )
+            kept = take_snapshot(where, folder.fault.name, max_bytes=_MOST_TOLD, owners={user_id()})
     except Changing:
         return None
     except MentisError as refused:

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from mentis.disk.atomic import unwritable
 from mentis.errors import BadInput, MentisError, OutsideHome, StoreError
-
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+from mentis.system.files import READ, FolderHandle
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,26 +29,27 @@ class Changing(Exception):
 
 
 @contextmanager
-def opened_folder(path: Path) -> Generator[int]:
+def opened_folder(path: Path) -> Generator[FolderHandle]:
     """A handle on the folder itself: what is opened through it cannot be led elsewhere."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        descriptor = os.open(path, flags)
+        folder = FolderHandle(path)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             hint = "remove what stands there; the folder is made anew"
             raise OutsideHome(f"{path} is not a folder", hint=hint) from error
         raise unwritable(path, error) from error
     try:
-        yield descriptor
+        yield folder
     finally:
-        os.close(descriptor)
+        folder.close()
 
 
-def take_snapshot(folder: int, name: str, *, max_bytes: int, owners: Collection[int]) -> Snapshot:
+def take_snapshot(
+    folder: FolderHandle, name: str, *, max_bytes: int, owners: Collection[int]
+) -> Snapshot:
     """All of a plain file of our own, read through one handle. BadInput for anything else."""
     try:
-        descriptor = os.open(name, _FLAGS, dir_fd=folder)
+        descriptor = folder.open_file(name, READ)
     except FileNotFoundError as error:
         raise Changing from error
     except OSError as error:
@@ -62,13 +62,13 @@ def take_snapshot(folder: int, name: str, *, max_bytes: int, owners: Collection[
         os.close(descriptor)
 
 
-def remove_same(folder: int, name: str, snapshot: Snapshot) -> bool:
+def remove_same(folder: FolderHandle, name: str, snapshot: Snapshot) -> bool:
     """Remove the file that was read; False when another one has its name by now."""
     try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        found = folder.status(name)
         if (found.st_dev, found.st_ino) != (snapshot.device, snapshot.inode):
             return False
-        os.unlink(name, dir_fd=folder)
+        folder.unlink(name)
     except FileNotFoundError:
         return True
     except OSError as error:

@@ -10,13 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from mentis.net.redact import redact_bytes
+from mentis.system.files import APPEND, open_file
+from mentis.system.users import user_id
 from mentis.values.entry import Entry
 
 MAX_BYTES = 4 * 1024 * 1024
-# Without waiting: a pipe would hold up whoever opens it until somebody reads.
-_FLAGS = (
-    os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
-) | os.O_CLOEXEC
 
 
 def added_line(entry: Entry) -> str:
@@ -41,7 +39,7 @@ class OperationsLog:
         data = redact_bytes(line.encode(errors="backslashreplace"), self._secrets)
         try:
             self._rotate()
-            descriptor = os.open(self._path, _FLAGS, 0o600)
+            descriptor = open_file(self._path, APPEND)
             try:
                 refused = _refusal(os.fstat(descriptor))
                 if not refused:
@@ -64,6 +62,6 @@ def _refusal(found: os.stat_result) -> str:
         return "it is not a file"
     if found.st_nlink > 1:
         return f"it has {found.st_nlink} names (hard links)"
-    if found.st_uid != os.geteuid():
+    if found.st_uid != user_id():
         return f"it belongs to user {found.st_uid}"
     return ""

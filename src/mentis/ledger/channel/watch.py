@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 
@@ -11,6 +10,7 @@ from anyio import to_thread
 
 from mentis.disk.atomic import write_atomic
 from mentis.errors import MentisError, WorldError
+from mentis.system.signals import ending_signals
 
 from .consumer import Consumer, Round
 from .folder import SUFFIX, StatusFolder
@@ -49,7 +49,7 @@ async def watch_until_signal(
     failure: MentisError | None = None
 
     async def listen() -> None:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        with ending_signals() as signals:
             ready.set()
             async for _ in signals:
                 stop.set()
@@ -73,8 +73,9 @@ async def _looks(folder: StatusFolder, stop: anyio.Event, every: float) -> Async
     try:
         async for _ in _events(folder, stop, every):
             yield
-    except (OSError, RuntimeError):
-        # No events to be had here (too many watchers, an odd file system): then without.
+    except (OSError, RuntimeError, ModuleNotFoundError):
+        # No events to be had here (too many watchers, an odd file system, or `watchfiles`, which is
+        # an extra, is not installed): then without.
         while not stop.is_set():
             with anyio.move_on_after(every):
                 await stop.wait()

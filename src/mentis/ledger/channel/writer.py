@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from mentis.disk.atomic import discard, sync_folder, unwritable, write_atomic, write_beside
@@ -11,6 +10,7 @@ from mentis.errors import BadInput, StoreConflict
 from mentis.ledger.canon import MAX_BYTES
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
+from mentis.system.users import user_id
 
 from .folder import FROM, SUFFIX, StatusFolder, checked_delivery, new_delivery
 from .intake import Changing, opened_folder, take_snapshot
@@ -92,7 +92,7 @@ def _is_same(spool: Path, name: str, spooled: SpooledDraft) -> bool | None:
     most = MAX_BYTES + MOST_HEADING
     try:
         with opened_folder(spool) as where:
-            there = take_snapshot(where, name, max_bytes=most, owners={os.geteuid()})
+            there = take_snapshot(where, name, max_bytes=most, owners={user_id()})
         return read_spooled(name, there.content) == spooled
     except Changing:
         return None

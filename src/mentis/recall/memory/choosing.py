@@ -7,8 +7,9 @@ from functools import cache
 from typing import Literal, TypeAlias, get_args
 
 from mentis.values.cognition import Memory
-from mentis.values.memories import MemoryFilter
+from mentis.values.memories import MemoryFilter, MemoryListing
 from mentis.values.memory_kind import INSTRUCTION_KINDS, PRIVATE_KINDS, MemoryKind
+from mentis.values.trust import Trust
 
 # The surfaces a request can be for; only a beat is the agent alone with itself.
 Mode: TypeAlias = Literal["chat", "beat", "delivery", "live"]
@@ -31,6 +32,19 @@ def why_not(memory: Memory, wanted: MemoryFilter, *, now: str) -> str:
         (bool(wanted.until) and memory.time > wanted.until, "newer"),
     )
     return next((reason for out, reason in reasons if out), "")
+
+
+def listing_of(wanted: MemoryFilter) -> MemoryListing:
+    """The list that a store looks through for a filter: all that may be found is in it."""
+    kinds = wanted.kinds
+    if not kinds and not wanted.private:
+        kinds = tuple(kind for kind in get_args(MemoryKind) if kind not in PRIVATE_KINDS)
+    enough = tuple(one for one in Trust if one.rank <= wanted.trust.rank)
+    return MemoryListing(
+        kinds,
+        ("current", "superseded") if wanted.superseded else ("current",),
+        () if len(enough) == len(Trust) else enough,
+    )
 
 
 def why_untold(memory: Memory, mode: Mode) -> str:

@@ -17,11 +17,10 @@ from mentis.disk.atomic import sync_folder, unwritable, write_atomic
 from mentis.disk.inside import inside
 from mentis.disk.seen import Stamp, is_settled, stamp_of
 from mentis.errors import StoreDamaged, StoreError
+from mentis.system.files import READ, open_file
 from mentis.values.digest import Digest, digest
 
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
-# Without O_NONBLOCK the opening of a pipe waits for ever.
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MOST_SEEN = 4096
 _HINT = "put it back from a backup, or forget it"
 
@@ -97,7 +96,7 @@ class FileBlobs:
 
     def _read(self, path: Path) -> bytes | None:
         try:
-            descriptor = os.open(path, _READ)
+            descriptor = open_file(path, READ)
         except FileNotFoundError:
             return None
         except OSError as error:

@@ -44,6 +44,11 @@ class Home:
         return self.path / "owners"
 
     @property
+    def chat_history(self) -> Path:
+        """What was typed in `mentis chat`, for its arrow keys."""
+        return self.path / "chat-history"
+
+    @property
     def profile(self) -> Path:
         return self.path / "profile.toml"
 
@@ -74,8 +79,8 @@ class Home:
         found = (self.path / "personas").glob("*/persona.toml")
         return tuple(sorted(file.parent.name for file in found))
 
-    def pick_persona(self, wanted: str | None) -> str:
-        """The persona that was asked for, or the only one there is."""
+    def pick_persona(self, wanted: str | None, default: str = "") -> str:
+        """The persona that was asked for, else the `default` of the settings, else the only one."""
         known = self.personas()
         if wanted is not None:
             if checked_id(wanted, "persona") in known:
@@ -83,6 +88,13 @@ class Home:
             raise PersonaError(
                 f"{self.path}: there is no persona {wanted!r}",
                 hint=f"known: {', '.join(known) or 'none'}",
+            )
+        if default in known:
+            return default
+        if default:
+            raise PersonaError(
+                f"{self.path}: the default persona {default!r} is not in this home",
+                hint=f"choose another with `mentis persona use ID`: {', '.join(known) or 'none'}",
             )
         if len(known) == 1:
             return known[0]
@@ -93,7 +105,8 @@ class Home:
             )
         raise PersonaError(
             f"{self.path}: there are {len(known)} personas",
-            hint=f"choose one with --persona: {', '.join(known)}",
+            hint=f"choose one with --persona: {', '.join(known)}; `mentis persona use ID` makes one"
+            " the default",
         )
 
 

@@ -86,7 +86,7 @@ class KeyFolder:
             # Without it nobody can say whether the ledger was rolled back, so it does not start.
             raise StoreDamaged(
                 f"{path}: the last checkpoint cannot be read: {error}",
-                hint="check with `mentis status verify` and an anchor, then remove this file",
+                hint="check with `mentis verify` and an anchor, then remove this file",
                 file=str(path),
             ) from error
 

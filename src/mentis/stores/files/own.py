@@ -5,12 +5,11 @@ A checkpoint or a home's identity that others can replace protects from nothing.
 
 from __future__ import annotations
 
-import os
-import stat
 from pathlib import Path
 
 from mentis.disk.atomic import unwritable
 from mentis.errors import SigningKeyError
+from mentis.system.users import others_can_write, user_id
 
 
 def check_own(path: Path, *, top: Path) -> None:
@@ -24,17 +23,17 @@ def check_own(path: Path, *, top: Path) -> None:
             raise SigningKeyError(
                 f"{place}: cannot be looked at: {error.strerror}", hint="make it readable"
             ) from error
-        if status.st_uid not in (os.geteuid(), 0):
+        if status.st_uid not in (user_id(), 0):
             raise SigningKeyError(
                 f"{place}: what is kept beside the keys belongs to another user",
                 hint="set MENTIS_CONFIG to a folder of your own",
                 file=str(place),
             )
-        if _others_can_write(status):
+        if others_can_write(status):
             raise SigningKeyError(
                 f"{place}: others can change what is kept beside the keys",
                 hint=f"chmod go-w {place}; then compare with a checkpoint from elsewhere:"
-                " mentis status verify --checkpoint FILE",
+                " mentis verify --checkpoint FILE",
                 file=str(place),
             )
 
@@ -57,21 +56,3 @@ def make_own(folder: Path, *, top: Path) -> None:
 def _from(top: Path, path: Path) -> list[Path]:
     below = path.relative_to(top).parts
     return [top.joinpath(*below[:depth]) for depth in range(len(below) + 1)]
-
-
-def _others_can_write(status: os.stat_result) -> bool:
-    if status.st_mode & stat.S_IWOTH:
-        return True
-    return bool(status.st_mode & stat.S_IWGRP) and not _alone_in(status.st_gid)
-
-
-def _alone_in(group: int) -> bool:
-    """Many systems give each user a group of the same name and let it write by default."""
-    import grp
-    import pwd
-
-    try:
-        name, found = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(group)
-    except KeyError:
-        return False
-    return found.gr_name == name and set(found.gr_mem) <= {name}

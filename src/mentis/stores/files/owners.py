@@ -18,10 +18,10 @@ from mentis.disk.atomic import unwritable, write_atomic
 from mentis.disk.inside import inside
 from mentis.disk.lock import LockFile, try_lock, write_lock
 from mentis.errors import StoreDamaged, StoreError, UsageError
+from mentis.system.files import READ, open_file
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _BUSY_SECONDS = 10.0
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MOST_BYTES = 256
 
 
@@ -120,7 +120,7 @@ class Owners:
 
 def _content(path: Path) -> bytes:
     """Of a plain file: what waits for a writer, or never ends, is not read."""
-    descriptor = os.open(path, _READ)
+    descriptor = open_file(path, READ)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError("it is no plain file")

@@ -9,7 +9,15 @@ from typing import TypeAlias
 
 from mentis.stores.memory_rules import check_same, check_vectors, id_taken, same_as
 from mentis.values.cognition import Memory
-from mentis.values.memories import MemoryStanding, Vector, content_key, text_digest
+from mentis.values.memories import (
+    MemoryListing,
+    MemoryStanding,
+    Vector,
+    content_key,
+    listed_text,
+    memory_state,
+    text_digest,
+)
 
 _Kept: TypeAlias = dict[str, tuple[int, Memory]]
 _Vectors: TypeAlias = dict[tuple[str, str], tuple[int, Vector]]  # by fingerprint and memory
@@ -76,8 +84,18 @@ class MemoriesInMemory:
     def memories(self, agent: str, *, since: int = 0) -> tuple[Memory, ...]:
         return tuple(kept for _, (at, kept) in sorted(self._of(agent).items()) if at > since)
 
-    def count(self, agent: str) -> int:
-        return len(self._of(agent))
+    def page(
+        self, agent: str, listing: MemoryListing, *, count: int | None = None, start: int = 0
+    ) -> tuple[Memory, ...]:
+        found = [one for one in self.memories(agent) if _is_listed(one, listing)]
+        if listing.order == "newest":
+            found.sort(key=lambda one: (one.time, one.id), reverse=True)
+        elif listing.order == "names":
+            found.sort(key=lambda one: (one.tags, one.id))
+        return tuple(found[start : None if count is None else start + count])
+
+    def count(self, agent: str, listing: MemoryListing | None = None) -> int:
+        return len(self._of(agent)) if listing is None else len(self.page(agent, listing))
 
     def standing(self, agent: str) -> MemoryStanding:
         return self._standing.get(agent, MemoryStanding())
@@ -138,3 +156,13 @@ class MemoriesInMemory:
         after = MemoryStanding(before.revision + 1, before.forgotten + forgotten)
         self._standing[agent] = after
         return after.revision
+
+
+def _is_listed(memory: Memory, listing: MemoryListing) -> bool:
+    return (
+        (not listing.kinds or memory.kind in listing.kinds)
+        and (not listing.states or memory_state(memory) in listing.states)
+        and (not listing.worths or memory.worth in listing.worths)
+        and memory.id > listing.after
+        and all(word in listed_text(memory) for word in listing.words)
+    )

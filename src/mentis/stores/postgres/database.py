@@ -18,7 +18,7 @@ from mentis.stores.rows import Row
 
 from .faults import translate
 from .indexes import unfound_rows
-from .migrations import MIGRATIONS, VERSION
+from .migrations import LISTS_MEMORIES, MIGRATIONS, VERSION, list_memories
 from .schema import check_schema
 
 if TYPE_CHECKING:
@@ -186,6 +186,8 @@ class PostgresDatabase:
                 for step in MIGRATIONS[version:]:
                     for statement in step:
                         connection.execute(statement.encode())
+                if version <= LISTS_MEMORIES:
+                    list_memories(connection)
                 connection.execute("DELETE FROM version")
                 connection.execute("INSERT INTO version (number) VALUES (%s)", (VERSION,))
             check_schema(connection, self.where)

@@ -48,6 +48,7 @@ class PostgresMemories(SqlMemories):
 
 class _Engine:
     vector = "array_send(vector)"
+    position = "strpos"
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from mentis.stores.memory_rows import LIST_COLUMNS, list_cells_of
+from mentis.stores.rows import Row
+
+if TYPE_CHECKING:
+    import psycopg
+
 # Texts compare by bytes, so that agents sort as they do everywhere else.
 _CREATE_TABLES = (
     """
@@ -155,6 +163,22 @@ _NAME_PURPOSES_OF_LEASES = (
     "ALTER TABLE leases DROP CONSTRAINT leases_pkey, ADD PRIMARY KEY (agent, purpose)",
 )
 
+# What lists of memories are made by, so that a page reads a page; `list_memories` fills them.
+_LIST_MEMORIES = (
+    *(
+        f"""ALTER TABLE memories ADD COLUMN {name} TEXT COLLATE "C" NOT NULL DEFAULT ''"""
+        for name in LIST_COLUMNS
+    ),
+    *(f"ALTER TABLE memories ALTER COLUMN {name} DROP DEFAULT" for name in LIST_COLUMNS),
+    "CREATE INDEX memory_list ON memories (agent, state, time, id, kind, worth)",
+)
+
+# Who saved a revision; nobody knows it of older ones.
+_NAME_AUTHORS = (
+    "ALTER TABLE revisions ADD COLUMN author TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE revisions ALTER COLUMN author DROP DEFAULT",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _CREATE_TABLES,
     _ADD_MARKS,
@@ -162,5 +186,17 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _ADD_REVISIONS,
     _ADD_TURNS,
     _NAME_PURPOSES_OF_LEASES,
+    _LIST_MEMORIES,
+    _NAME_AUTHORS,
 )
 VERSION = len(MIGRATIONS)
+LISTS_MEMORIES = MIGRATIONS.index(_LIST_MEMORIES)  # the last version without
+
+
+def list_memories(connection: psycopg.Connection[Row]) -> None:
+    rows = connection.execute("SELECT agent, id, memory FROM memories").fetchall()
+    cells = [(*list_cells_of(memory), agent, name) for agent, name, memory in rows]
+    columns = ", ".join(f"{name} = %s" for name in LIST_COLUMNS)
+    statement = f"UPDATE memories SET {columns} WHERE agent = %s AND id = %s"  # noqa: S608 - constants
+    with connection.cursor() as cursor:
+        cursor.executemany(statement.encode(), cells)

@@ -108,9 +108,16 @@ _EXPECTED = {
         column text text not null
         column content text C
         column revision bigint not null
+        column state text not null C
+        column kind text not null C
+        column worth text not null C
+        column time text not null C
+        column names text not null C
+        column words text not null C
         CREATE UNIQUE INDEX memories_pkey USING btree (agent, id)
         CREATE INDEX memory_content USING btree (agent, content, id)
         CREATE INDEX memory_revision USING btree (agent, revision)
+        CREATE INDEX memory_list USING btree (agent, state, "time", id, kind, worth)
     """,
     "memory_vectors": """
         table
@@ -137,6 +144,7 @@ _EXPECTED = {
         column digest text not null
         column time text not null
         column words text not null
+        column author text not null
         CREATE UNIQUE INDEX revisions_pkey USING btree (key, number)
     """,
     "turns": """

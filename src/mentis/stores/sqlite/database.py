@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from mentis.errors import MentisError, StoreDamaged, StoreError, StoreTooNew, UsageError
 from mentis.stores.rows import Row
+from mentis.system.files import MAKE_NEW, open_file
 
 from .faults import BUSY, damaged_database, translate
 from .migrations import APPLICATION_ID, VERSION, migrate, stand_in
@@ -35,6 +36,28 @@ _THERE = "SELECT name FROM main.sqlite_master WHERE type = 'table'"
 
 # What opening for reading alone says where the helper files of WAL mode cannot be made.
 _SEALED = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+
+
+def schema_version(path: Path) -> int:
+    """The version that a database file has, which is neither opened for writing nor brought up to
+    date; 0 where there is none yet.
+    """
+    if not path.is_file():
+        return 0
+    uri = f"file:{quote(str(path.absolute()))}?mode=ro"
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            _, version, _ = connection.execute(_IDENTITY).fetchone()
+    except sqlite3.DatabaseError as error:
+        raise damaged_database(path, str(error)) from error
+    return int(version)
+
+
+def copy_database(path: Path, copy: Path) -> None:
+    """All of it as it is now, also while others write, into a new file of its owner alone."""
+    os.close(open_file(copy, MAKE_NEW))
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
 
 
 class Database:

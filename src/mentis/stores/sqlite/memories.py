@@ -20,6 +20,7 @@ class SqliteMemories(SqlMemories):
 
 class _Engine:
     vector = "vector"
+    position = "instr"
 
     def __init__(self, database: Database) -> None:
         self._database = database

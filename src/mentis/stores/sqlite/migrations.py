@@ -8,6 +8,8 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
+from mentis.stores.memory_rows import LIST_COLUMNS, list_cells_of
+
 # "MNTS", in the header of every database file of ours.
 APPLICATION_ID = 0x4D4E5453
 
@@ -276,6 +278,24 @@ _FORMER_LEASES = (
 )
 
 
+def _list_memories(connection: sqlite3.Connection) -> None:
+    """What lists of memories are made by, in columns and an index, so that a page reads a page."""
+    for name in LIST_COLUMNS:
+        connection.execute(f"ALTER TABLE memories ADD COLUMN {name} TEXT NOT NULL DEFAULT ''")
+    rows = connection.execute("SELECT agent, id, memory FROM memories").fetchall()
+    columns = ", ".join(f"{name} = ?" for name in LIST_COLUMNS)
+    connection.executemany(
+        f"UPDATE memories SET {columns} WHERE agent = ? AND id = ?",  # noqa: S608 - constants
+        [(*list_cells_of(memory), agent, name) for agent, name, memory in rows],
+    )
+    connection.execute("CREATE INDEX memory_list ON memories (agent, state, time, id, kind, worth)")
+
+
+def _name_authors(connection: sqlite3.Connection) -> None:
+    """Who saved a revision; nobody knows it of older ones."""
+    connection.execute("ALTER TABLE revisions ADD COLUMN author TEXT NOT NULL DEFAULT ''")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _create_tables,
     _add_media,
@@ -286,8 +306,24 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _keep_every_state,
     _name_endings,
     _name_purposes_of_leases,
+    _list_memories,
+    _name_authors,
 )
 VERSION = len(MIGRATIONS)
+# What each of them changes, in words for whoever runs a home; `mentis upgrade` tells them.
+NOTES: tuple[str, ...] = (
+    "the tables of the record, the conversations, the memories and the persona files",
+    "attachments are kept once each, beside the turns they belong to",
+    "old parts of the record can be moved to files; checkpoints and leases are kept",
+    "the record is written with fewer indexes, so each entry costs less",
+    "what stands open (acts, deliveries) is kept beside the record",
+    "memories know what they replace; their vectors are kept",
+    "every state of a persona's mind is kept, not only the last",
+    "a turn names the ending it was written by",
+    "there is one lease for each purpose, not one in all",
+    "lists of memories are read by the page",
+    "a revision names who made it",
+)
 
 
 def migrate(connection: sqlite3.Connection, version: int) -> None:

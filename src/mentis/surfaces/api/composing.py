@@ -18,7 +18,7 @@ from mentis.assemble.result import assembled_data
 from mentis.call.recorded_events import events_of
 from mentis.codec.forms import to_object
 from mentis.compose.compose import Composition
-from mentis.errors import LibraryError, ReplayError, RequestRefused
+from mentis.errors import LedgerError, LibraryError, ReplayError, RequestRefused
 from mentis.facts.abilities import wire_of
 from mentis.memories.screening import calibrate_home, open_screener, vectors_of
 from mentis.ports.screener import StoredVector
@@ -27,6 +27,7 @@ from mentis.recall.screening.screener import ScreeningReport
 from mentis.render.wires import render_for
 from mentis.settle.actions import to_actions
 from mentis.settle.readers import read_all, reader_for
+from mentis.turn.replay.prompt_change import PromptInForceChange
 from mentis.turn.replay.replay_data import trial_data
 from mentis.turn.turn_data import composition_data
 from mentis.values.assembly import AssembledPrompt
@@ -98,6 +99,14 @@ class TaskGiven(Given):
     task: str = Field(min_length=1)
     mode: Stance = Field("auto", description="How the task is taken.")
     connect: bool = Field(False, description="Ask the servers of tools, to choose from theirs too.")
+
+
+class SinceGiven(Given):
+    """A turn, by its entry."""
+
+    example: ClassVar[Example] = {"entry": 0}
+
+    entry: int = Field(ge=0, le=2**53, description="The entry of the turn that was told before.")
 
 
 class AssembleGiven(TaskGiven):
@@ -199,6 +208,29 @@ async def try_block(call: ApiCall, body: TrialGiven) -> dict[str, object]:
     try:
         return trial_data(await to_thread.run_sync(look))
     except (LibraryError, ReplayError) as error:
+        raise with_status(error, 422) from error
+
+
+@table.post(
+    f"{_PERSONA}/prompt-changes",
+    list[PromptInForceChange],
+    scope="read",
+    commands=("prompts edit", "prompts toggle", "prompts order", "prompts reset"),
+)
+async def compare_prompts(call: ApiCall, body: SinceGiven) -> list[dict[str, object]]:
+    """Say what changed in the prompt in force since a recorded turn was told, on every route.
+
+    The differences, tokens and price; where it is the same, why. Nothing is sent or written.
+    """
+    agent = await call.agent()
+
+    def compare() -> list[dict[str, object]]:
+        changes = agent.prompt_changes(agent.told_library(body.entry))
+        return [to_object(one) for one in changes]
+
+    try:
+        return await to_thread.run_sync(compare)
+    except (LedgerError, ReplayError) as error:
         raise with_status(error, 422) from error
 
 

@@ -35,7 +35,7 @@ from mentis.values.persona_update import PersonaUpdate
 from mentis.values.recalled import Stimulus
 from mentis.values.reply import Delta, StepDelta, TextDelta
 from mentis.values.request import HistoryScope, ReplyTo
-from mentis.values.session import BEATS, Session
+from mentis.values.session import BEATS, AnswerVersion, Session
 from mentis.values.tool import ToolDeclaration
 from mentis.web.agents import is_guest, own_name, said_by, session_of
 
@@ -50,6 +50,7 @@ from .shapes import (
     SummaryAnswer,
     TitleAnswer,
     TurnAnswer,
+    WrittenAnswer,
     listed,
 )
 
@@ -292,6 +293,33 @@ async def summarise_session(call: ApiCall, body: RouteGiven) -> dict[str, object
     agent = await agent_on(call, body.route)
     made = await agent.summarise(session=session_named(call))
     return made and summary_data(made)
+
+
+@table.post(f"{_SESSION}/undo", WrittenAnswer, scope="chat", commands=("sessions undo",))
+async def undo_exchange(call: ApiCall) -> dict[str, object]:
+    """Take back the last message and its answer: they are kept, and no longer told."""
+    agent = await call.agent()
+    return {"entry": (await agent.undo(session=session_named(call))).index}
+
+
+@table.get(f"{_SESSION}/answers", list[AnswerVersion], commands=("sessions answers",))
+async def list_answers(call: ApiCall) -> list[dict[str, object]]:
+    """List the answers that the last message has had, the oldest first."""
+    agent = await call.agent()
+    look = partial(agent.answer_versions, session=session_named(call))
+    return [to_object(one) for one in await to_thread.run_sync(look)]
+
+
+@table.post(
+    f"{_SESSION}/answers/{{number}}/restore",
+    WrittenAnswer,
+    scope="chat",
+    commands=("sessions answers",),
+)
+async def restore_answer(call: ApiCall) -> dict[str, object]:
+    """Tell an earlier answer to the last message again; the one that counted is kept, too."""
+    agent, number = await call.agent(), call.number("number")
+    return {"entry": (await agent.restore_answer(number, session=session_named(call))).index}
 
 
 # Turns

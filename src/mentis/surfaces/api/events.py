@@ -103,19 +103,21 @@ class HomeEvents:
         self._looked = -math.inf
         self._counts: dict[str, int] = {}
 
-    async def follow(self, after: str) -> Response:
-        """What is recorded from now on, or after an event that is known by its id."""
-        standing = read_standing(after) if after else await self._standing()
-        return Streamed(lambda emit: self._tell(emit, dict(standing)), fail=problem_event)
+    async def follow(self, after: str, agent: str = "") -> Response:
+        """What is recorded from now on, or after an event that is known by its id: of every agent,
+        or of one.
+        """
+        standing = read_standing(after) if after else await self._standing(agent)
+        return Streamed(lambda emit: self._tell(emit, dict(standing), agent), fail=problem_event)
 
-    async def _tell(self, emit: Emit, standing: dict[str, int]) -> None:
+    async def _tell(self, emit: Emit, standing: dict[str, int], agent: str) -> None:
         """Until the reader goes, the server is to stop, or a whole answer may take no longer."""
         chosen = self._settings
         emit(f"id: {write_standing(standing)}\n: following\n\n".encode())
         silent = 0.0
         with move_on_after(chosen.answer_seconds * 0.95):
             while not self._state.draining:
-                news = await self._news(standing)
+                news = await self._news(standing, agent)
                 for piece in news:
                     emit(piece)
                 silent = 0.0 if news else silent + chosen.events_seconds
@@ -124,19 +126,19 @@ class HomeEvents:
                     silent = 0.0
                 await sleep(chosen.events_seconds)
 
-    async def _news(self, standing: dict[str, int]) -> list[bytes]:
+    async def _news(self, standing: dict[str, int], agent: str) -> list[bytes]:
         """What is new to one reader, whose standing moves on."""
-        counts = await self._standing()
+        counts = await self._standing(agent)
         behind = {agent: n for agent, n in counts.items() if standing.get(agent, 0) < n}
         return await to_thread.run_sync(self._read, behind, standing) if behind else []
 
-    async def _standing(self) -> dict[str, int]:
-        """How far each record has come; whoever asks meanwhile is told the same."""
+    async def _standing(self, chosen: str = "") -> dict[str, int]:
+        """How far each record has come, or one; whoever asks meanwhile is told the same."""
         async with self._looking:
             if current_time() - self._looked >= self._settings.events_seconds * 0.9:
                 self._counts = await to_thread.run_sync(self._look)
                 self._looked = current_time()
-            return dict(self._counts)
+            return {one: n for one, n in self._counts.items() if chosen in ("", one)}
 
     def _look(self) -> dict[str, int]:
         with self._opened() as (ledger, agents):

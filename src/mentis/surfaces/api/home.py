@@ -17,6 +17,7 @@ from mentis.codec.forms import to_object
 from mentis.costs.cost_data import explanation_data
 from mentis.errors import BadInput, MentisError, RequestRefused, UsageError
 from mentis.facts.presets import PRESETS, RoutePreset
+from mentis.home.found_models import ModelSearch, find_models
 from mentis.home.identity import RECORDED
 from mentis.home.learned_facts import LearnedFacts
 from mentis.recall.memory.secrets_found import secrets_in
@@ -27,16 +28,19 @@ from mentis.record.verify_home import verify_home
 from mentis.recorder.prompt_parts import RecordedPrompts
 from mentis.recorder.report import SessionReport, report_sessions
 from mentis.recorder.report_data import opened_recorded, plain, recorded_calls
+from mentis.settings.aliases import current_name
 from mentis.settings.change import open_settings
 from mentis.settings.settings import Setting
 from mentis.settings.tables import add_route, remove_table
 from mentis.stores.files.blobs import FileBlobs
+from mentis.values.checkpoint import Proof
+from mentis.values.entry import Entry
 from mentis.web.tokens import PersonTrust, Scope, TokenPerson, token_data
 
 from .missing import fits, is_there
 from .operation import ApiCall, Example, FileAnswer, Given, ListPage, OperationTable, PageQuery
 from .paging import page_of
-from .record import CostQuery, costs_of, exported
+from .record import CostQuery, ProofQuery, RecordExportQuery, costs_of, exported
 from .record_shapes import (
     CostAnswer,
     LearnedAnswer,
@@ -48,6 +52,7 @@ from .record_shapes import (
     RoutesAnswer,
     SettingAnswer,
     SettingChangeAnswer,
+    SettingNoticeAnswer,
     SkillsAnswer,
     TokenAnswer,
     VerdictsAnswer,
@@ -73,6 +78,7 @@ class RouteCheckGiven(Given):
 
     name: str = Field("", description="Only this one; a direct name counts too.")
     live: bool = Field(False, description="Make one tiny call; it may cost a little.")
+    offline: bool = Field(False, description="Contact no server; only look at what is set.")
 
 
 class RouteNew(Given):
@@ -138,6 +144,15 @@ async def follow_events(call: ApiCall, query: EventsQuery) -> Response:
     return await call.desk.events.follow(query.after or call.last_event)
 
 
+@table.get(
+    "/personas/{persona}/events", str, media="text/event-stream", commands=("status latest",)
+)
+async def follow_persona_events(call: ApiCall, query: EventsQuery) -> Response:
+    """Follow what is recorded of one persona; else as the events of the whole home."""
+    agent = await call.agent()
+    return await call.desk.events.follow(query.after or call.last_event, agent.id)
+
+
 # Settings
 
 
@@ -153,10 +168,18 @@ def list_settings(call: ApiCall, query: PageQuery) -> ListPage:
     return page_of(found, query, lambda one: one.key, _row)
 
 
+@table.get("/setting-notices", list[SettingNoticeAnswer], scope="admin", commands=("settings",))
+def list_setting_notices(call: ApiCall) -> list[dict[str, object]]:
+    """List the keys that are set and have no effect any more, where they stand and why."""
+    names = ("key", "origin", "constant", "reason")
+    found = call.desk.settings().notices
+    return [{name: getattr(one, name) for name in names} for one in found]
+
+
 @table.get("/settings/{key}", SettingAnswer, scope="admin", commands=("settings",))
 def show_setting(call: ApiCall) -> dict[str, object]:
-    """Show one setting."""
-    wanted = call.path["key"]
+    """Show one setting, by its name or an older one."""
+    wanted = current_name(call.path["key"])
     found = next((one for one in call.desk.settings().effective() if one.key == wanted), None)
     if found is None:
         raise RequestRefused(f"there is no setting {wanted!r}", hint="list them first", status=404)
@@ -220,18 +243,24 @@ def _changed(call: ApiCall, change: object) -> dict[str, object]:
 
 @table.get("/routes", RoutesAnswer, scope="admin", commands=("routes check",))
 def list_routes(call: ApiCall) -> dict[str, object]:
-    """Check every route: address, key, weights, recordings, fallbacks. Nothing is sent."""
+    """Check every route: address, key, weights, recordings, fallbacks. No server is contacted."""
     return _checked(call, None, live=False)
 
 
 @table.post("/routes/check", RoutesAnswer, scope="admin", commands=("routes check",))
 def check_route(call: ApiCall, body: RouteCheckGiven) -> dict[str, object]:
-    """Check one route or all; with `live`, by one tiny call on each."""
-    return _checked(call, body.name or None, live=body.live)
+    """Check one route or all: each server is asked for its list of models. With `live`, by one tiny
+    call on each; with `offline`, by what is set alone.
+    """
+    return _checked(call, body.name or None, live=body.live, contact=not body.offline)
 
 
-def _checked(call: ApiCall, name: str | None, *, live: bool) -> dict[str, object]:
-    look = partial(check_routes, call.home, only=name, live=live, parts=call.desk.parts)
+def _checked(
+    call: ApiCall, name: str | None, *, live: bool, contact: bool = False
+) -> dict[str, object]:
+    look = partial(
+        check_routes, call.home, only=name, live=live, contact=contact, parts=call.desk.parts
+    )
     found: tuple[RouteCheck, ...] = anyio.run(look)
     ready = not any(route.problems for route in found)
     return {"ready": ready, "routes": [to_object(route) for route in found]}
@@ -241,6 +270,14 @@ def _checked(call: ApiCall, name: str | None, *, live: bool) -> dict[str, object
 def list_presets(_call: ApiCall) -> list[dict[str, object]]:
     """List the places that are known: address, key, and the page each was read from."""
     return [to_object(one) for one in PRESETS.values()]
+
+
+@table.get("/models/found", ModelSearch, scope="admin", commands=("models find",))
+def find_machine_models(_call: ApiCall) -> dict[str, object]:
+    """Look for models on the machine of the server: servers that run, keys that are set, GGUF
+    files. Of a key, only that it is there is seen.
+    """
+    return to_object(anyio.run(find_models))
 
 
 @table.get("/routes/learned", LearnedAnswer, scope="admin", commands=("routes learned",))
@@ -463,17 +500,34 @@ def show_recorded_cost(call: ApiCall, query: CostQuery) -> dict[str, object]:
     return costs_of(call, _recorded(call), query)
 
 
-@table.get("/recorded/{agent}/export", bytes, media="application/zip", commands=("ledger export",))
-def export_recorded(call: ApiCall) -> FileAnswer:
+@table.get(
+    "/recorded/{agent}/export", bytes, media="application/zip", commands=("export", "ledger export")
+)
+def export_recorded(call: ApiCall, query: RecordExportQuery) -> FileAnswer:
     """Write the record of a recorded agent as one file that an auditor checks."""
     agent = _recorded(call)
     with is_there(), opened_recorded(call.home, agent):
         pass
     with open_record(call.home, agent, call.desk.parts) as record:
-        return exported(record, call.path["agent"])
+        return exported(record, call.path["agent"], query)
 
 
-@table.get("/recorded/{agent}/verify", VerdictsAnswer, commands=("status verify",))
+@table.get("/recorded/{agent}/entries/{index}", Entry, commands=("ledger show",))
+def show_recorded_entry(call: ApiCall) -> dict[str, object]:
+    """Show one entry of a recorded agent in full."""
+    with is_there(), opened_recorded(call.home, _recorded(call)) as record:
+        return to_object(record.entry(call.number("index")))
+
+
+@table.get("/recorded/{agent}/entries/{index}/proof", Proof, commands=("ledger proof",))
+def prove_recorded_entry(call: ApiCall, query: ProofQuery) -> dict[str, object]:
+    """Prove that an entry of a recorded agent is in its ledger."""
+    show_recorded_entry(call)
+    with opened_recorded(call.home, _recorded(call)) as record:
+        return to_object(record.prove(call.number("index"), size=query.size))
+
+
+@table.get("/recorded/{agent}/verify", VerdictsAnswer, commands=("verify", "status verify"))
 def verify_recorded(call: ApiCall) -> dict[str, object]:
     """Check every entry of a recorded agent, and the bodies of its calls."""
     with is_there():

@@ -87,27 +87,27 @@ async def make_tick(call: ApiCall, body: TickGiven) -> dict[str, object]:
 
 @table.get(_SENSES, list[SenseRow], commands=("sense list",))
 def list_senses(call: ApiCall) -> list[dict[str, object]]:
-    """List what waits to be sensed, the oldest first."""
+    """List what is queued to be sensed, oldest first."""
     waiting = Inbox.open(call.home, persona=call.persona).waiting()
     return [{"name": name, "content": content} for name, content in waiting]
 
 
 @table.post(_SENSES, WaitingSense, scope="edit", status=201, commands=("sense add",))
 def add_sense(call: ApiCall, body: SenseGiven) -> dict[str, object]:
-    """Put something into the agent's folder: the next tick of `mentis run` takes it."""
+    """Queue something for the agent: the next tick of `mentis run` takes it."""
     sense = {"kind": body.kind, "payload": {"text": body.text}, "endpoint": "cli"}
     path = Inbox.open(call.home, persona=call.persona).add(sense)
-    return {"waiting": path.name}
+    return {"queued": path.name, "waiting": path.name}
 
 
-@table.get(f"{_SENSES}/aside", list[Aside], commands=("sense aside",))
+@table.get(f"{_SENSES}/aside", list[Aside], commands=("sense failed",))
 def list_senses_aside(call: ApiCall) -> list[dict[str, object]]:
     """List the senses that no tick could take, and why."""
     with open_asides(call.home, persona=call.persona) as asides:
         return [to_object(one) for one in asides.all()]
 
 
-@table.get(f"{_SENSES}/aside/{{key}}", Aside, commands=("sense aside",))
+@table.get(f"{_SENSES}/aside/{{key}}", Aside, commands=("sense failed",))
 def show_sense_aside(call: ApiCall) -> dict[str, object]:
     """Show one sense that no tick could take."""
     with open_asides(call.home, persona=call.persona) as asides, is_there():
@@ -119,15 +119,15 @@ def show_sense_aside(call: ApiCall) -> dict[str, object]:
     WaitingSense,
     scope="edit",
     edits=show_sense_aside,
-    commands=("sense again",),
+    commands=("sense retry",),
 )
 def give_sense_again(call: ApiCall) -> dict[str, object]:
-    """Give the agent a sense once more that was set aside."""
+    """Queue a failed sense once more."""
     with open_asides(call.home, persona=call.persona) as asides:
         found = asides.find(call.path["key"])
         path = Inbox.open(call.home, persona=call.persona).add(asides.again(found))
         asides.remove(found, "again")
-    return {"waiting": path.name}
+    return {"queued": path.name, "waiting": path.name}
 
 
 @table.delete(

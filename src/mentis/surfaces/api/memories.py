@@ -42,7 +42,7 @@ from .operation import (
     PageQuery,
     ReasonGiven,
 )
-from .paging import page_of
+from .paging import cursor_text, page_of
 from .shapes import (
     CandidatesAnswer,
     DiffAnswer,
@@ -200,8 +200,11 @@ def _done(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 def list_memories(call: ApiCall, query: MemoryPageQuery) -> ListPage:
     """List memories, in the order of their ids."""
     with _opened(call) as memories:
-        found = memories.list(query.wanted())
-    return page_of(found, query, lambda one: one.id, to_object, is_sorted=True)
+        after = cursor_text(query.cursor) if query.cursor else ""
+        found = memories.page(query.wanted(), count=query.limit + 1, after=after)
+    shown = found[: query.limit]
+    more = len(found) > len(shown)
+    return ListPage([to_object(one) for one in shown], shown[-1].id if more else None)
 
 
 @table.post(_MEMORIES, StoredMemory, scope="edit", status=201, commands=("memory add",))

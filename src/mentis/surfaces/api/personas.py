@@ -15,14 +15,21 @@ from mentis.prompts.personas import AcceptedRevision, Personas
 from mentis.settings.change import open_settings
 from mentis.settings.persona import UpdateFrequency
 from mentis.values.cognition import Revision
-from mentis.values.persona import Persona
+from mentis.values.persona import ExampleExchange, Expression, Persona, Trait
 from mentis.values.persona_draft import DraftKind, PersonaDraft
 
 from .conversations import agent_on
 from .missing import fits, is_there
 from .operation import ApiCall, Example, Given, ListPage, OperationTable, PageQuery, ReasonGiven
 from .paging import page_of
-from .shapes import DiffAnswer, MemoryUpdatesAnswer, NewPersonaAnswer, PersonaRow, listed
+from .shapes import (
+    DefaultPersonaAnswer,
+    DiffAnswer,
+    MemoryUpdatesAnswer,
+    NewPersonaAnswer,
+    PersonaRow,
+    listed,
+)
 
 table = OperationTable("personas", "Personas, and the files that they keep about themselves.")
 _PERSONA = "/personas/{persona}"
@@ -30,14 +37,42 @@ _FILE = f"{_PERSONA}/files/{{file}}"
 _WORDS = "Why: kept with the revision."
 
 
+class PersonaFieldsGiven(Given):
+    """Fields of a persona.toml: docs/concepts/personas.md explains each."""
+
+    example: ClassVar[Example] = {"greeting": "Ahoy.", "traits": [{"name": "Stubborn"}]}
+
+    type: str | None = Field(None, description="AI, human, or your own words.")
+    age: int | None = None
+    gender: str | None = None
+    language: str | None = Field(None, description="The one it answers in.")
+    languages: list[str] | None = Field(None, description="All it speaks; the first is used.")
+    background: str | None = Field(None, description="Where it comes from.")
+    traits: list[Trait] | None = None
+    knowledge: list[Trait] | None = None
+    expression: list[Expression] | None = Field(None, description="Ways of speaking.")
+    scenarios: list[Trait] | None = Field(None, description="Scenes it is in.")
+    greeting: str | None = Field(None, description="Its first words in every conversation.")
+    dialogue: list[ExampleExchange] | None = Field(None, description="Examples of a talk.")
+
+
 class PersonaNew(Given):
     """A persona of your own."""
 
-    example: ClassVar[Example] = {"id": "bob"}
+    example: ClassVar[Example] = {"id": "bob", "fields": {"greeting": "Ahoy."}}
 
     id: str = Field(min_length=1, max_length=64, pattern="^[a-z0-9][a-z0-9_-]{0,63}$")
     name: str = Field("", description="What it is called; by default its id.")
-    source: str = Field("ada", description="Which persona to copy.")
+    source: str = Field("ada", description="Which persona to copy; empty: none.")
+    fields: PersonaFieldsGiven | None = Field(None, description="In the place of what was copied.")
+
+
+class DefaultPersonaGiven(Given):
+    """The persona to take where none is named."""
+
+    example: ClassVar[Example] = {"id": "ada"}
+
+    id: str = Field(min_length=1, max_length=64, pattern="^[a-z0-9][a-z0-9_-]{0,63}$")
 
 
 class DraftWish(Given):
@@ -101,13 +136,13 @@ def _memory_of(call: ApiCall) -> Generator[tuple[PersonaMemory, str]]:
 async def list_personas(call: ApiCall, query: PageQuery) -> ListPage:
     """List the personas of the home that this token may talk to."""
 
-    def look() -> list[dict[str, str]]:
+    def look() -> list[dict[str, object]]:
         with _opened(call) as personas:
             return personas.rows()
 
     known = await call.desk.pool.personas(call.token)
     rows = [row for row in await to_thread.run_sync(look) if row["id"] in known]
-    return page_of(rows, query, lambda row: row["id"], lambda row: row, is_sorted=True)
+    return page_of(rows, query, lambda row: str(row["id"]), lambda row: row, is_sorted=True)
 
 
 @table.get(_PERSONA, Persona, commands=("persona show",))
@@ -119,11 +154,34 @@ def show_persona(call: ApiCall) -> dict[str, object]:
 
 @table.post("/personas", NewPersonaAnswer, scope="admin", status=201, commands=("persona new",))
 def create_persona(call: ApiCall, body: PersonaNew) -> dict[str, object]:
-    """Make a persona from another one of the home, or from a shipped one."""
+    """Make a persona from another one of the home, from a shipped one, or from its fields alone."""
     name = body.name or body.id.capitalize()
+    given = body.fields
+    fields = given.model_dump(mode="json", exclude_defaults=True) if given else {}
     with _opened(call) as personas:
-        personas.create(body.id, name=name, source=body.source)
+        personas.create(body.id, name=name, source=body.source, fields=fields)
     return {"id": body.id, "name": name}
+
+
+@table.get("/default-persona", DefaultPersonaAnswer, commands=("persona use",))
+def show_default_persona(call: ApiCall) -> dict[str, object]:
+    """Show which persona is taken where none is named; the id is empty where nobody chose one."""
+    with _opened(call) as personas:
+        return {"id": personas.default}
+
+
+@table.put(
+    "/default-persona",
+    DefaultPersonaAnswer,
+    scope="edit",
+    edits=show_default_persona,
+    commands=("persona use",),
+)
+def change_default_persona(call: ApiCall, body: DefaultPersonaGiven) -> dict[str, object]:
+    """Make one of several personas the default of the home."""
+    with _opened(call) as personas, fits():
+        personas.use(body.id)
+        return {"id": personas.default}
 
 
 @table.post(f"{_PERSONA}/drafts", PersonaDraft, scope="edit", commands=("persona autofill",))
@@ -154,10 +212,10 @@ def accept_persona_draft(call: ApiCall, body: DraftGiven) -> dict[str, object]:
 def show_memory_updates(call: ApiCall) -> dict[str, object]:
     """Show whether personas are told their memory files, and how often they bring them up to date.
 
-    These are the settings `features.cortexEnabled` and `persona_update.frequency`.
+    These are the settings `features.persona_memory` and `persona_update.frequency`.
     """
     model = call.desk.settings().model
-    enabled, frequency = model.features.cortexEnabled, model.persona_update.frequency
+    enabled, frequency = model.features.persona_memory, model.persona_update.frequency
     return {"enabled": enabled, "frequency": frequency}
 
 
@@ -176,7 +234,7 @@ def change_memory_updates(call: ApiCall, body: MemoryUpdatesGiven) -> dict[str, 
     settings = open_settings(call.home, call.desk.parts.variables)
     with fits():
         if body.enabled is not None:
-            settings.set("features.cortexEnabled", body.enabled)
+            settings.set("features.persona_memory", body.enabled)
         if body.frequency is not None:
             settings.set("persona_update.frequency", body.frequency)
     call.desk.pool.open_anew(call.desk.settings())

@@ -280,7 +280,8 @@ class PlaceholderNew(Given):
 
 @contextmanager
 def _opened(call: ApiCall, route: str = "default") -> Generator[Prompts]:
-    with Prompts.open(call.home, route=route, parts=call.desk.parts) as prompts:
+    parts, author = call.desk.parts, call.token.name
+    with Prompts.open(call.home, route=route, parts=parts, author=author) as prompts:
         yield prompts
 
 

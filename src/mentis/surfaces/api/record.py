@@ -15,6 +15,7 @@ from pydantic import Field
 
 from mentis.app.home_costs import home_costs
 from mentis.app.home_health import health_data, read_health
+from mentis.app.record_export import export_record
 from mentis.causes.cause_data import causes_data, plan_data
 from mentis.causes.plan import check_consent
 from mentis.codec.forms import to_object
@@ -37,7 +38,7 @@ from mentis.ledger.guardian.prove import activate, prove
 from mentis.ledger.guardian.table import RULES, find_rule
 from mentis.record import rotation
 from mentis.record.audit import audit_export
-from mentis.record.export import check_proof_at, export_record
+from mentis.record.export import check_proof_at
 from mentis.record.record import Record, open_record
 from mentis.record.record_data import (
     anchors_data,
@@ -50,6 +51,7 @@ from mentis.record.record_data import (
     repair_data,
     rotation_data,
 )
+from mentis.record.redaction import make_rules
 from mentis.record.verify_home import verify_home
 from mentis.status.guardian import look_up_profile
 from mentis.status.guardian_data import proof_data, rule_data, rule_explanation
@@ -158,6 +160,20 @@ class AuditQuery(Given):
     origin: str = Field("", description="Its name, as you know it.")
 
 
+class RecordExportQuery(Given):
+    """What goes with the digests, and what is left out."""
+
+    with_texts: bool = Field(
+        False, description="Put conversations, prompts and results beside their digests."
+    )
+    redact: tuple[str, ...] = Field(
+        (), description="Leave out every text and field that this regular expression finds."
+    )
+    leave_out: tuple[str, ...] = Field(
+        (), description="Leave out a field (`payload`) or the text of a digest (`digests/payload`)."
+    )
+
+
 class GrowthQuery(ProofQuery):
     """From which ledger on."""
 
@@ -176,6 +192,7 @@ class CostQuery(Given):
     newest: int = Field(
         0, ge=0, le=100_000, description="Only the newest so many turns; 0: all of them."
     )
+    session: str = Field("", description="Only this conversation.")
 
     def question(self) -> CostQuestion:
         return CostQuestion(
@@ -184,6 +201,7 @@ class CostQuery(Given):
             read_moment(self.until, end=True) if self.until else None,
             self.top,
             self.newest,
+            session=self.session,
         )
 
 
@@ -345,7 +363,7 @@ def erase_entry_fields(call: ApiCall, body: ErasureGiven) -> dict[str, object]:
         return erasure_data(erase_entry(record, entry, body.fields, reason=body.reason))
 
 
-@table.get(f"{_PERSONA}/verify", VerdictsAnswer, commands=("status verify",))
+@table.get(f"{_PERSONA}/verify", VerdictsAnswer, commands=("verify", "status verify"))
 def verify_record(call: ApiCall) -> dict[str, object]:
     """Check every entry of the record against its hash and its predecessor."""
     found = verify_home(call.home, persona=call.persona)
@@ -353,7 +371,7 @@ def verify_record(call: ApiCall) -> dict[str, object]:
     return {"intact": intact, "chains": [to_object(one) for one in found]}
 
 
-@table.get("/verify", VerdictsAnswer, commands=("status verify",))
+@table.get("/verify", VerdictsAnswer, commands=("verify", "status verify"))
 def verify_all(call: ApiCall) -> dict[str, object]:
     """Check every record of the home: those of its personas, and those of recorded agents."""
     found = verify_home(call.home)
@@ -380,18 +398,24 @@ def audit_bundle(call: ApiCall, query: AuditQuery, raw: bytes) -> dict[str, Any]
         raise with_status(error, 422) from error
 
 
-@table.get(f"{_PERSONA}/export", bytes, media="application/zip", commands=("ledger export",))
-def export_ledger(call: ApiCall) -> FileAnswer:
-    """Write one file that an auditor checks with one command, without Mentis."""
+@table.get(
+    f"{_PERSONA}/export", bytes, media="application/zip", commands=("export", "ledger export")
+)
+def export_ledger(call: ApiCall, query: RecordExportQuery) -> FileAnswer:
+    """Write one file that an auditor checks without Mentis, with a report to read in it."""
     with _opened(call, readonly=False) as record:
-        return exported(record, call.persona)
+        return exported(record, call.persona, query)
 
 
-def exported(record: Record, name: str) -> FileAnswer:
-    """The file for an auditor, of whosever record it is."""
+def exported(record: Record, name: str, query: RecordExportQuery) -> FileAnswer:
+    """The file for an auditor, of whosever record it is. What is empty in a form was not given."""
     with TemporaryDirectory(prefix="mentis-") as folder:
         file = Path(folder) / "record.zip"
-        export_record(record, file)
+        try:
+            rules = make_rules([*filter(None, query.redact)], [*filter(None, query.leave_out)])
+            export_record(record, file, with_texts=query.with_texts, rules=rules)
+        except UsageError as error:
+            raise with_status(error, 422) from error
         return FileAnswer(file.read_bytes(), "application/zip", f"{name}.zip")
 
 

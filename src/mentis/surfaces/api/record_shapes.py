@@ -6,6 +6,7 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
+from mentis.app.home_checks import HealthCheck
 from mentis.app.home_health import FailedUpdate
 from mentis.ask.route_check import RouteCheck
 from mentis.ledger.origin import OriginPlace
@@ -107,6 +108,7 @@ HealthAnswer = also(
     state=BackendState,
     alarms=list[Alarm],
     failed_updates=list[FailedUpdate],
+    checks=list[HealthCheck],
 )
 
 
@@ -132,6 +134,7 @@ class AuditAnswer(TypedDict):
     agent: str
     log: str
     entries: int
+    dropped: int
     head: str | None
     root: str
     intact: bool
@@ -142,16 +145,19 @@ class AuditAnswer(TypedDict):
     given: bool
     uncounted: list[str]
     erased: list[JsonObject]
+    withheld: list[JsonObject]
+    texts: JsonObject | None
     notes: list[str]
     findings: list[AuditFinding]
     more: int
 
 
 class CheckpointAnswer(TypedDict):
-    """A signed note, and who was told of it."""
+    """A signed note, and the anchors that have it; `told` is the older name of `anchors`."""
 
     note: str
     size: int
+    anchors: list[str]
     told: list[str]
     faults: list[str]
 
@@ -630,8 +636,9 @@ class SenseRow(TypedDict):
 
 
 class WaitingSense(TypedDict):
-    """The name of what waits now."""
+    """The name of what is queued now; `waiting` is its older name."""
 
+    queued: str
     waiting: str
 
 
@@ -680,6 +687,15 @@ class SettingAnswer(TypedDict):
     key: str
     value: Any
     origin: str
+
+
+class SettingNoticeAnswer(TypedDict):
+    """A key that is set and has no effect any more: what counts instead, and why."""
+
+    key: str
+    origin: str
+    constant: Any
+    reason: str
 
 
 class SettingChangeAnswer(TypedDict):

@@ -92,6 +92,12 @@ class MessageAnswer(TypedDict):
     author: NotRequired[str]
 
 
+class WrittenAnswer(TypedDict):
+    """The entry that says so."""
+
+    entry: int
+
+
 class TitleAnswer(TypedDict):
     """A title, and the entry that says so. `fallback`: the model gave none."""
 
@@ -241,6 +247,13 @@ class PersonaRow(TypedDict):
     type: str
     language: str
     problem: str
+    default: bool
+
+
+class DefaultPersonaAnswer(TypedDict):
+    """The persona that is taken where none is named; empty where nobody chose one."""
+
+    id: str
 
 
 class NewPersonaAnswer(TypedDict):

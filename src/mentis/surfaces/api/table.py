@@ -27,6 +27,7 @@ _MEASURE = "it measures, with files of the machine"
 NO_OPERATION: Mapping[str, str] = {
     "init": "a home that is served is there already",
     "demo": _MACHINE,
+    "upgrade": "a home that is served was brought up to date when it was opened",
     "run": _PROGRAM,
     "record": f"{_PROGRAM}; what it recorded is under /recorded",
     "record ca show": _MACHINE,
@@ -47,6 +48,9 @@ NO_OPERATION: Mapping[str, str] = {
     "eval run": _MEASURE,
     "eval screening": _MEASURE,
     "eval selection": _MEASURE,
+    "models": f"{_MACHINE}: weights are on its disk",
+    "models add": f"{_MACHINE}: a file on its disk is named",
+    "models choose": "it asks a person; PUT /settings/routes.default writes the same line",
     "models install": f"{_MACHINE}: weights are on its disk",
     "models list": f"{_MACHINE}: weights are on its disk",
     "models path": f"{_MACHINE}: weights are on its disk",

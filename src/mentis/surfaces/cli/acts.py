@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 import click
 
@@ -14,19 +14,25 @@ from mentis.values.words import quantity
 
 from .acts_show import KEY, flight_line, moment, outcome_lines, story_lines, waiting_lines
 from .asking import confirm, login, refuse_unasked
-from .options import home_option, home_path, persona_option, route_option
-from .output import emit, json_option, say, table
-from .shown import behind_bar, emit_safe_json, safe
+from .options import Number, home_option, home_path, persona_option, route_option
+from .output import say
+from .report import Note, Report, Text, json_wanted, prints_report, show_notes
+from .shown import behind_bar, safe
+from .tables import TextTable
 
 if TYPE_CHECKING:
+    from mentis.errors import MentisError
     from mentis.record.act_stories import ActStory
     from mentis.tools.acts import ActRun, Acts
     from mentis.values.act import WaitingAct
+    from mentis.values.action import Outcome
 
 _STATES: tuple[str, ...] = get_args(ActState)
 by_option = click.option("--by", metavar="NAME", help="Who decides; by default your login name.")
 words_option = click.option(
+    "--reason",
     "--words",
+    "words",
     default="",
     metavar="TEXT",
     help="Why; kept in the record. A no or a release is told with it.",
@@ -41,67 +47,61 @@ continue_option = click.option(
 
 @click.group()
 def acts() -> None:
-    """See what waits for your yes, decide, and what became of acts.
+    """Approve or deny acts, and see what became of each.
 
-    An act waits when it would reach outside with something that came from text nobody vouches for,
-    or when you want to be asked. Any beginning of a key that is unique finds its act.
+    An act is pending when it would reach outside with something that came from text nobody vouches
+    for, or when you want to be asked. The start of a key is enough where it is unique.
     """
 
 
 @acts.command(epilog="For example: mentis acts pending --json")
 @persona_option
 @home_option
-@json_option
-def pending(*, persona: str | None, as_json: bool) -> int:
-    """Show in full what each act that waits would do.
+@prints_report
+def pending(*, persona: str | None) -> Report:
+    """Show in full what each pending act would do.
 
-    What nobody decided in time is named as expired: it is given up in the next turn, or by `run`.
-    Exit code 1 when one of them cannot be read.
+    What nobody decided in time has expired: it is given up in the next turn, or by `run`. Exit code
+    1 when one of them cannot be read.
     """
     with _open(persona, readonly=True) as service:
         found, faults = service.pending()
-        told = service.pending_data() if as_json else {}
-    if as_json:
-        emit_safe_json(told)
-        return 1 if faults else 0
+        data = service.pending_data()
+    return Report(data, _pending_lines(found, faults), code=1 if faults else 0)
+
+
+def _pending_lines(acts: Sequence[WaitingAct], faults: Sequence[MentisError]) -> Iterator[Text]:
     now = datetime.now(UTC)
-    late = [act for act in found if datetime.fromisoformat(act.expires) <= now]
-    found = [act for act in found if act not in late]
+    late = [act for act in acts if datetime.fromisoformat(act.expires) <= now]
+    found = [act for act in acts if act not in late]
     for act in found:
-        _print_waiting(act)
-        emit("")
+        yield from waiting_lines(act, now=now)
+        yield ""
     for fault in faults:
-        say(f"cannot be read: {safe(fault.message)}; {safe(fault.hint)}")
+        yield Note(f"cannot be read: {safe(fault.message)}; {safe(fault.hint)}")
     for act in late:
         name = safe(act.call.action.type)
-        say(f"{name}  {safe(act.call.key[:KEY])}: expired at {moment(act.expires)}")
-    say(f"{quantity(len(found), 'act')} wait{'s' if len(found) == 1 else ''} for you")
+        yield Note(f"{name}  {safe(act.call.key[:KEY])}: expired at {moment(act.expires)}")
+    yield Note(f"{quantity(len(found), 'act')} wait{'s' if len(found) == 1 else ''} for you")
     if found:
-        say(f"decide: mentis acts approve {found[0].call.key[:KEY]} --continue, or deny")
-    return 1 if faults else 0
+        yield Note(f"decide: mentis acts approve {found[0].call.key[:KEY]} --continue, or deny")
 
 
 @acts.command(epilog="For example: mentis acts show 3fa09c1e")
 @click.argument("key")
 @persona_option
 @home_option
-@json_option
-def show(key: str, *, persona: str | None, as_json: bool) -> None:
-    """Show one act from being asked for to what it came to."""
-    from mentis.codec.forms import to_object
-
+@prints_report
+def show(key: str, *, persona: str | None) -> Report:
+    """Show one act, from request to result."""
     with _open(persona, readonly=True) as service:
         story = service.story(key)
-    if as_json:
-        emit_safe_json(to_object(story))
-        return
-    for line in story_lines(story):
-        emit(line)
+    return Report(story, (line for line in story_lines(story)))
 
 
-@acts.command(epilog='For example: mentis acts approve 3fa09c1e --continue --words "I know her"')
+@acts.command(epilog='For example: mentis acts approve 3fa09c1e --continue --reason "I know her"')
 @click.argument("key")
-@click.option("--later", is_flag=True, help="Do not do it now; the next turn or `run` does.")
+@click.option("--later", is_flag=True, help="Do not run it now; the next turn or `run` does.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @continue_option
 @by_option
@@ -109,8 +109,8 @@ def show(key: str, *, persona: str | None, as_json: bool) -> None:
 @persona_option
 @route_option
 @home_option
-@json_option
-def approve(  # noqa: PLR0913  # one parameter for each option
+@prints_report
+def approve(  # one parameter for each option
     key: str,
     *,
     later: bool,
@@ -120,16 +120,13 @@ def approve(  # noqa: PLR0913  # one parameter for each option
     words: str,
     persona: str | None,
     route: str,
-    as_json: bool,
-) -> int:
-    """Say yes to an act that waits, and have it done at once.
+) -> Report:
+    """Approve a pending act, and run it at once.
 
     The yes is to these arguments and this definition: if either changes, it is not done. Exit code
     1 when it was approved and then not done. With --continue the model is told what came of it and
     answers, unless somebody wrote since: then the next turn tells it.
     """
-    from mentis.codec.forms import to_object
-
     if later and go_on:
         raise click.UsageError("--later leaves it to the next turn, and --continue goes on now")
     with _open(persona) as service:
@@ -138,33 +135,31 @@ def approve(  # noqa: PLR0913  # one parameter for each option
             _ask(act)
         act = service.approve(act.call.key, by=by or login(), words=words, shown=act)
         if later:
-            if as_json:
-                emit_safe_json({"approved": act.call.key, "outcome": None})
-            else:
-                emit(f"approved: {safe(act.call.key)}")
-                say("it is done in the next turn, or with `mentis acts run`")
-            return 0
+            later_note = Note("it is done in the next turn, or with `mentis acts run`")
+            return Report(
+                {"approved": act.call.key, "outcome": None},
+                (f"approved: {safe(act.call.key)}", later_note),
+            )
         ran = _run(service, {act.call.key})
     mine = next((one for one in ran.outcomes if one.key == act.call.key), None)
-    told: dict[str, object] = {
-        "approved": act.call.key,
-        "outcome": to_object(mine) if mine else None,
-        "faults": list(ran.faults),
-    }
-    code = 0 if mine and mine.state == "done" else 1
-    if not as_json:
-        _print_ran(ran, err=go_on)
-        if mine is None and not (ran.faults or ran.elsewhere):
-            say("somebody else began it first; `mentis acts show` says what came of it")
-    if go_on and mine is not None:
-        session = act.call.session
-        return _resume(session, told, persona=persona, route=route, as_json=as_json) or code
-    if as_json:
-        emit_safe_json({**told, "turn": None} if go_on else told)
-    return code
+    told = {"approved": act.call.key, "outcome": mine, "faults": list(ran.faults)}
+    done = Report(
+        {**told, "turn": None} if go_on else told,
+        _approved_lines(ran, mine),
+        code=0 if mine and mine.state == "done" else 1,
+    )
+    if not go_on or mine is None:
+        return done
+    return _resume(done, act.call.session, persona=persona, route=route)
 
 
-@acts.command(epilog='For example: mentis acts deny 3fa09c1e --words "not to strangers"')
+def _approved_lines(ran: ActRun, mine: Outcome | None) -> Iterator[Text]:
+    yield from _ran_lines(ran)
+    if mine is None and not (ran.faults or ran.elsewhere):
+        yield Note("somebody else began it first; `mentis acts show` says what came of it")
+
+
+@acts.command(epilog='For example: mentis acts deny 3fa09c1e --reason "not to strangers"')
 @click.argument("key")
 @continue_option
 @by_option
@@ -172,7 +167,7 @@ def approve(  # noqa: PLR0913  # one parameter for each option
 @persona_option
 @route_option
 @home_option
-@json_option
+@prints_report
 def deny(
     key: str,
     *,
@@ -181,24 +176,16 @@ def deny(
     words: str,
     persona: str | None,
     route: str,
-    as_json: bool,
-) -> int:
-    """Say no to an act that waits, or take a yes back before it is done.
+) -> Report:
+    """Deny a pending act, or withdraw an approval before it runs.
 
-    It is never done, and the agent is told, with your words: in its next turn, or, with --continue,
-    at once.
+    It never runs, and the agent is told so, with your reason: in its next turn, or, with
+    --continue, at once.
     """
     with _open(persona) as service:
         act = service.deny(key, by=by or login(), words=words)
-    told: dict[str, object] = {"denied": act.call.key}
-    if not as_json:
-        (say if go_on else emit)(f"denied: {safe(act.call.key)}")
-    if go_on:
-        session = act.call.session
-        return _resume(session, told, persona=persona, route=route, as_json=as_json)
-    if as_json:
-        emit_safe_json(told)
-    return 0
+    done = Report({"denied": act.call.key}, f"denied: {safe(act.call.key)}")
+    return _resume(done, act.call.session, persona=persona, route=route) if go_on else done
 
 
 @acts.command(epilog="For example: mentis acts release 3fa09c1e --continue")
@@ -210,7 +197,7 @@ def deny(
 @persona_option
 @route_option
 @home_option
-@json_option
+@prints_report
 def release(
     key: str,
     *,
@@ -220,11 +207,10 @@ def release(
     words: str,
     persona: str | None,
     route: str,
-    as_json: bool,
-) -> int:
-    """Let the agent be told a result that screening withheld.
+) -> Report:
+    """Release a result that screening withheld, to the agent.
 
-    You are shown it first. It is told in the next turn, or, with --continue, at once: as text of
+    You see it first. The agent gets it in the next turn, or, with --continue, at once: as text of
     somebody else, between marks, and as released by you. The record says who released it.
     """
     with _open(persona) as service:
@@ -235,22 +221,18 @@ def release(
                 say(line)
             confirm("tell the agent?")
         service.release(story.key, by=by or login(), words=words)
-    told: dict[str, object] = {"released": story.key}
-    if not as_json:
-        (say if go_on else emit)(f"released: {safe(story.key)}")
+    line = f"released: {safe(story.key)}"
     if go_on:
-        return _resume(story.session, told, persona=persona, route=route, as_json=as_json)
-    if as_json:
-        emit_safe_json(told)
-    else:
-        say("it is told in the next turn")
-    return 0
+        done = Report({"released": story.key}, line)
+        return _resume(done, story.session, persona=persona, route=route)
+    return Report({"released": story.key}, (line, Note("it is told in the next turn")))
 
 
-def _resume(
-    session: str, told: dict[str, object], *, persona: str | None, route: str, as_json: bool
-) -> int:
-    """Go on with the turn that waited, in the session that asked, and print it as `chat` does."""
+def _resume(done: Report, session: str, *, persona: str | None, route: str) -> Report:
+    """Go on with the turn that waited, in the session that asked, and print it as `chat` does.
+
+    Then the answer is the data, and what was done before it is talk.
+    """
     from mentis.turn.turn_data import turn_data
 
     from .answer_show import AnswerPrinter
@@ -258,22 +240,25 @@ def _resume(
     from .talk import open_talk
     from .turn_show import show_end
 
-    printer = AnswerPrinter()
+    printer = None if json_wanted() else AnswerPrinter()
+    if printer is not None:
+        show_notes(done.text)
     with open_talk(home_path(), persona=persona, route=route) as talk:
-        on_delta = None if as_json else printer
-        result = talk.resume(session=session, on_delta=on_delta) if session else None
-        if as_json:
-            emit_safe_json({**told, "turn": None if result is None else turn_data(result)})
-        elif result is None:
-            say(NOTHING_TO_RESUME)
-        else:
+        result = talk.resume(session=session, on_delta=printer) if session else None
+        if printer is not None and result is not None:
             show_end(result, printer)
-        return 0 if result is None else talk.exit_code(result)
+        code = 0 if result is None else talk.exit_code(result)
+    data = {**cast("dict[str, object]", done.data), "turn": result and turn_data(result)}
+    return Report(data, () if result else Note(NOTHING_TO_RESUME), code=code or done.code)
 
 
 @acts.command(epilog="For example: mentis acts log --state waiting --last 5")
 @click.option(
-    "--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many acts."
+    "--last",
+    type=Number(min=1),
+    default=20,
+    show_default=True,
+    help="How many acts.",
 )
 @click.option(
     "--state",
@@ -284,71 +269,64 @@ def _resume(
 @click.option("--type", "name", metavar="NAME", help="Only acts of this name.")
 @persona_option
 @home_option
-@json_option
-def log(
-    *, last: int, state: str | None, name: str | None, persona: str | None, as_json: bool
-) -> None:
-    """List acts as the ledger tells of them, oldest first."""
+@prints_report
+def log(*, last: int, state: str | None, name: str | None, persona: str | None) -> Report:
+    """List acts from the record, oldest first."""
     with _open(persona, readonly=True) as service:
         found = service.log(last=last, state=state, name=name)
         open_, faults = service.open()
-        told = service.log_data(last=last, state=state, name=name) if as_json else {}
-    if as_json:
-        emit_safe_json(told)
-        return
-    if found:
-        table(("key", "asked", "act", "state", "entries"), [_row(story) for story in found])
-    for one in open_:
-        say(flight_line(one))
-    for fault in faults:
-        say(f"cannot be read: {safe(fault.message)}; {safe(fault.hint)}")
-    say(f"{quantity(len(found), 'act')}; `mentis acts show KEY` tells all of one")
+        data = service.log_data(last=last, state=state, name=name)
+
+    def text() -> Iterator[Text]:
+        if found:
+            columns = ("key", "requested", "act", "state", "entries")
+            yield TextTable(columns, [_row(story) for story in found])
+        for one in open_:
+            yield Note(flight_line(one))
+        for fault in faults:
+            yield Note(f"cannot be read: {safe(fault.message)}; {safe(fault.hint)}")
+        yield Note(f"{quantity(len(found), 'act')}; `mentis acts show KEY` tells all of one")
+
+    return Report(data, text())
 
 
 @acts.command(epilog="For example: mentis acts run")
 @persona_option
 @home_option
-@json_option
-def run(*, persona: str | None, as_json: bool) -> int:
-    """Do what was approved, and look after what was left open.
+@prints_report
+def run(*, persona: str | None) -> Report:
+    """Run approved acts, and settle those that were left open.
 
     What nobody decided in time is given up. What a process that is gone was doing becomes `unknown`
     and is not repeated, unless it is declared to be idempotent. Exit code 1 when something was not
     done.
     """
-    from mentis.codec.forms import to_object
-
     with _open(persona) as service:
         ran = _run(service)
     failed = bool(ran.faults) or any(one.state != "done" for one in ran.outcomes)
-    if as_json:
-        emit_safe_json(to_object(ran))
-        return 1 if failed else 0
-    _print_ran(ran)
-    if not (ran.outcomes or ran.expired or ran.faults or ran.elsewhere):
-        say("nothing was approved, expired or left open")
-    return 1 if failed else 0
+
+    def text() -> Iterator[Text]:
+        yield from _ran_lines(ran)
+        if not (ran.outcomes or ran.expired or ran.faults or ran.elsewhere):
+            yield Note("nothing was approved, expired or left open")
+
+    return Report(ran, text(), code=1 if failed else 0)
 
 
 @acts.command(epilog="For example: mentis acts result 3fa09c1e > page.html")
 @click.argument("key")
 @persona_option
 @home_option
-@json_option
-def result(key: str, *, persona: str | None, as_json: bool) -> None:
-    """Print the whole of what an act answered.
+@prints_report
+def result(key: str, *, persona: str | None) -> Report:
+    """Print the whole result of an act.
 
     Somebody else wrote it. In a pipe it comes as it is; on a terminal what cannot be seen is shown.
     """
     with _open(persona, readonly=True) as service:
         text = service.result(key)
-    if as_json:
-        emit_safe_json({"result": text})
-    elif sys.stdout.isatty():
-        for line in behind_bar(text, indent=0):
-            emit(line)
-    else:
-        emit(text, end="" if text.endswith("\n") else "\n")
+    shown = behind_bar(text, indent=0) if sys.stdout.isatty() else text.encode()
+    return Report({"result": text}, shown)
 
 
 def _open(persona: str | None, *, readonly: bool = False) -> Acts:
@@ -366,28 +344,23 @@ def _run(service: Acts, keys: Collection[str] | None = None) -> ActRun:
 def _ask(act: WaitingAct) -> None:
     """Whoever decides sees all of it first."""
     refuse_unasked()
-    _print_waiting(act, err=True)
+    show_notes(waiting_lines(act, now=datetime.now(UTC)))
     confirm("do it?")
 
 
-def _print_waiting(act: WaitingAct, *, err: bool = False) -> None:
-    for line in waiting_lines(act, now=datetime.now(UTC)):
-        (say if err else emit)(line)
-
-
-def _print_ran(ran: ActRun, *, err: bool = False) -> None:
-    show = say if err else emit
+def _ran_lines(ran: ActRun) -> Iterator[Text]:
     for act in ran.expired:
-        show(f"{safe(act.call.action.type)}  {safe(act.call.key)}: expired")
+        yield f"{safe(act.call.action.type)}  {safe(act.call.key)}: expired"
     for outcome in ran.outcomes:
-        for line in outcome_lines(outcome):
-            show(line)
+        yield from outcome_lines(outcome)
     for act in ran.elsewhere:
         name = safe(act.call.action.type)
-        say(f"approved, and {name} is not known here: it is done in the next turn of the program")
-        say("that has it; `mentis tools list` shows what is known here")
+        yield Note(
+            f"approved, and {name} is not known here: it is done in the next turn of the program",
+        )
+        yield Note("that has it; `mentis tools list` shows what is known here")
     for fault in ran.faults:
-        say(f"not looked after: {safe(fault)}")
+        yield Note(f"not looked after: {safe(fault)}")
 
 
 def _row(story: ActStory) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Self, cast
 
 from mentis.values.reply import (
     AgainDelta,
@@ -37,10 +37,11 @@ class AnswerPrinter:
     """Prints the pieces of one turn; the words of each step get lines of their own.
 
     A call is said as soon as its arguments are whole, which is before it is done. `keys` are those
-    of the acts whose result was said.
+    of the acts whose result was said; `receipt`: whether the entry is named after it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, receipt: bool = True) -> None:
+        self.receipt = receipt
         self.keys: set[str] = set()
         self._calls: dict[int, _Call] = {}
         self._line_open = False
@@ -49,8 +50,7 @@ class AnswerPrinter:
         match delta:
             case TextDelta(text):
                 if text:
-                    emit(text, end="")
-                    self._line_open = not text.endswith("\n")
+                    self._tell(text)
             case CallDelta():
                 self._add(delta)
             case ResultDelta():
@@ -61,7 +61,7 @@ class AnswerPrinter:
             case StepDelta(number):
                 self._say_calls()
                 self._calls.clear()
-                self._say(f"{_INDENT}step {number}")
+                self._say_step(number)
             case AgainDelta():
                 self._calls.clear()  # what failed in them is in its words
                 self._say(_again_line(delta))
@@ -71,6 +71,20 @@ class AnswerPrinter:
                 self._end_line()
             case _:  # reasoning
                 pass
+
+    def __enter__(self) -> Self:
+        """From here on the turn is made."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """The turn is over, or failed."""
+
+    def _say_step(self, number: int) -> None:
+        self._say(f"{_INDENT}step {number}")
+
+    def _tell(self, text: str) -> None:
+        emit(text, end="")
+        self._line_open = not text.endswith("\n")
 
     def _add(self, piece: CallDelta) -> None:
         call = self._calls.setdefault(piece.index, _Call())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
@@ -43,17 +43,27 @@ class TurnMaker(Protocol):
     def __call__(self, *, on_delta: OnDelta | None) -> TurnResult: ...
 
 
-def hold_turn(talk: Talk, turn: TurnMaker, *, persona: str | None, go_on: bool) -> None:
-    """A turn, and, as long as one waits for a yes, the turn that goes on with what came of it."""
-    printer = AnswerPrinter()
-    result: TurnResult | None = turn(on_delta=printer)
+def hold_turn(
+    talk: Talk,
+    turn: TurnMaker,
+    *,
+    persona: str | None,
+    go_on: bool,
+    show: Callable[[], AnswerPrinter] = AnswerPrinter,
+) -> None:
+    """A turn, and, as long as one waits for a yes, the turn that goes on with what came of it.
+
+    Each is shown by a printer that `show` makes.
+    """
+    with show() as printer:
+        result: TurnResult | None = turn(on_delta=printer)
     while result is not None:
         ask = bool(result.pending) and result.stop != "interrupted"
         show_end(result, printer, asked=ask)
         if not ask or not _decide(talk, result.pending, persona) or not go_on:
             return
-        printer = AnswerPrinter()
-        result = talk.resume(session=result.session, on_delta=printer)
+        with show() as printer:
+            result = talk.resume(session=result.session, on_delta=printer)
     say(NOTHING_TO_RESUME)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,8 @@ from mentis.values.words import quantity
 
 from .files import read_bytes
 from .options import home_option, home_path, persona_option, session_option
-from .output import emit, emit_json, json_option, say
+from .output import say
+from .report import Note, Report, Text, prints_report
 
 if TYPE_CHECKING:
     from mentis.home.events import Event
@@ -47,7 +49,7 @@ connect_option = click.option(
 @session_option
 @persona_option
 @home_option
-@json_option
+@prints_report
 def assemble(  # noqa: PLR0913  # one for each option
     task: str,
     *,
@@ -60,8 +62,7 @@ def assemble(  # noqa: PLR0913  # one for each option
     connect: bool,
     session: str,
     persona: str | None,
-    as_json: bool,
-) -> None:
+) -> Report:
     """Print the prompt for a task as one text, or as JSON.
 
     Constitution and rules, runtime context, untrusted context, tools and skills, task: each part
@@ -91,11 +92,7 @@ def assemble(  # noqa: PLR0913  # one for each option
             )
 
         made = anyio.run(made_now)
-    if as_json:
-        emit_json(assembled_data(made))
-        return
-    emit(made.prompt)
-    _show(made)
+    return Report(assembled_data(made), (made.prompt, _lines(made)))
 
 
 def given_task(task: str) -> str:
@@ -110,22 +107,22 @@ def given_task(task: str) -> str:
         raise BadInput(f"stdin is not UTF-8: {error}", hint="save it as UTF-8") from error
 
 
-def _show(made: AssembledPrompt) -> None:
+def _lines(made: AssembledPrompt) -> Iterator[Text]:
     metrics = made.metrics
     why = f": {metrics.decided.why}" if metrics.decided.why else ""
     tokens, whole = metrics.estimatedTokens, metrics.monolithicTokens
     fewer = f", {1 - tokens / whole:.0%} fewer" if whole > tokens else ""
-    say(
+    yield Note(
         f"mode {made.mode} ({metrics.decided.rule}{why}), {tokens} tokens of {whole} with every"
         f" tool and skill{fewer}; {quantity(metrics.embeddingCalls, 'text', 'texts')} embedded"
     )
     for cut in metrics.cuts:
-        say(f"cut: {cut.layer}: {cut.what}, {cut.tokens} tokens ({cut.reason})")
+        yield Note(f"cut: {cut.layer}: {cut.what}, {cut.tokens} tokens ({cut.reason})")
     for step in metrics.degraded:
-        say(f"note: {step.part}: {step.reason}")
+        yield Note(f"note: {step.part}: {step.reason}")
     if metrics.timings is not None:
         took = ", ".join(f"{part} {ms:g}" for part, ms in metrics.timings.items())
-        say(f"milliseconds: {took}")
+        yield Note(f"milliseconds: {took}")
 
 
 def _tell(event: Event) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import click
 
 from .answer_show import AnswerPrinter
-from .options import home_option, home_path, persona_option, route_option
-from .output import emit_json, json_option, printable, say, table
-
-if TYPE_CHECKING:
-    from mentis.talk.beat import Beat
+from .options import Number, home_option, home_path, persona_option, route_option
+from .output import printable
+from .report import Note, Report, Text, json_wanted, prints_report
+from .tables import TextTable
 
 _MOST = 100
 
@@ -28,7 +27,7 @@ class _NowByDefault(click.Group):
 
 @click.group(cls=_NowByDefault)
 def beat() -> None:
-    """Let an agent have a moment of its own, and see those it had.
+    """Let an agent have a moment of its own, and list past ones.
 
     Nobody waits for it, and nothing of it goes to anybody. `mentis beat KIND` is short for
     `mentis beat now KIND`. With `beats.enabled`, `mentis run` makes them by itself.
@@ -41,66 +40,65 @@ def beat() -> None:
 @persona_option
 @route_option
 @home_option
-@json_option
-def now(kind: str | None, *, if_due: bool, persona: str | None, route: str, as_json: bool) -> int:
-    """Have one now; without KIND, chance draws one by `beats.weights`.
+@prints_report
+def now(kind: str | None, *, if_due: bool, persona: str | None, route: str) -> Report:
+    """Have a beat now; without KIND, one is drawn by `beats.weights`.
 
     With --if-due it can be called as often as you like, from a timer for example.
     """
+    from mentis.talk.talk_data import beat_data
+
     from .talk import open_talk
 
     with open_talk(home_path(), persona=persona, route=route) as talk:
         due = talk.agent.next_beat() if if_due else None
         if due is not None and due > talk.agent.clock.now():
-            _show(None, str(due.isoformat(timespec="seconds")), as_json=as_json)
-            return 0
-        printer = None if as_json else AnswerPrinter()
+            when = due.isoformat(timespec="seconds")
+            return Report({"due": when}, Note(f"none is due before {when}"))
+        printer = None if json_wanted() else AnswerPrinter()
         found = talk.wait_for(lambda: talk.agent.beat(kind, on_delta=printer))
-    _show(found, "", as_json=as_json)
-    return talk.exit_code(found.result)
+    stop = "" if found.result.stop == "answer" else f", {found.result.stop}"
+    line = f"[entry {found.result.entry.index}, {found.kind}{stop}]"
+    return Report(beat_data(found), Note(line), code=talk.exit_code(found.result))
 
 
 @beat.command(epilog="For example: mentis beat log --json")
 @click.option(
     "--last",
-    type=click.IntRange(1, 10_000),
+    type=Number(1, 10_000),
     default=_MOST,
     show_default=True,
     help="How many, counted from the newest.",
 )
 @persona_option
 @home_option
-@json_option
-def log(*, last: int, persona: str | None, as_json: bool) -> None:
-    """Show the beats there were, also those that failed, the oldest first."""
+@prints_report
+def log(*, last: int, persona: str | None) -> Report:
+    """List past beats, failed ones included, oldest first."""
     from mentis.app.agent import Agent
-    from mentis.codec.forms import to_object
 
     agent = Agent.open(home_path(), persona=persona)
     try:
         found = agent.beats(last)
     finally:
         agent.close()
-    if as_json:
-        emit_json([to_object(one) for one in found])
-    elif not found:
-        say("there was none yet")
-    else:
-        rows = [
-            (str(b.index), b.time, b.kind, b.failure or b.state, str(b.tokens), printable(b.text))
-            for b in found
-        ]
-        columns = ("entry", "time", "kind", "state", "tokens", "text")
-        table(columns, rows, right=("entry", "tokens"))
 
+    def text() -> Iterator[Text]:
+        if not found:
+            yield Note("there was none yet")
+        else:
+            rows = [
+                (
+                    str(b.index),
+                    b.time,
+                    b.kind,
+                    b.failure or b.state,
+                    str(b.tokens),
+                    printable(b.text),
+                )
+                for b in found
+            ]
+            columns = ("entry", "time", "kind", "state", "tokens", "text")
+            yield TextTable(columns, rows, right=("entry", "tokens"))
 
-def _show(found: Beat | None, due: str, *, as_json: bool) -> None:
-    if as_json:
-        from mentis.talk.talk_data import beat_data
-
-        emit_json({"due": due} if found is None else beat_data(found))
-    elif found is None:
-        say(f"none is due before {due}")
-    else:
-        stop = "" if found.result.stop == "answer" else f", {found.result.stop}"
-        say(f"[entry {found.result.entry.index}, {found.kind}{stop}]")
+    return Report(found, text())

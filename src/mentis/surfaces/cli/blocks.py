@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mentis.values.trace import TokenCount, Trace
 
-from .output import say, table
+from .report import Note, Text
+from .tables import TextTable
 
 _COLUMNS = ("order", "block", "tokens", "trust", "stability", "in", "why")
 
 
-def show_blocks(trace: Trace, *, every: bool = False) -> None:
+def block_lines(trace: Trace, *, every: bool = False) -> Iterator[Text]:
     """The table; blocks that belong to other prompts are only counted, unless asked for."""
     concerned = [block for block in trace.blocks if every or not block.elsewhere]
     rows = [
@@ -24,21 +27,23 @@ def show_blocks(trace: Trace, *, every: bool = False) -> None:
         )
         for block in concerned
     ]
-    table(_COLUMNS, rows, right=("order", "tokens"))
+    yield TextTable(_COLUMNS, rows, right=("order", "tokens"))
     if others := len(trace.blocks) - len(concerned):
-        say(f"and {others} blocks that belong to other prompts (mentis compose --all lists them)")
+        yield Note(
+            f"and {others} blocks that belong to other prompts (mentis compose --all lists them)"
+        )
     for cut in trace.cuts:
-        say(f"left out: {cut.what} ({cut.tokens} tokens): {cut.reason}")
+        yield Note(f"left out: {cut.what} ({cut.tokens} tokens): {cut.reason}")
     for gap in trace.unresolved:
-        say(f"no value for {{{{{gap.placeholder}}}}} in {gap.block}: {gap.policy}")
+        yield Note(f"no value for {{{{{gap.placeholder}}}}} in {gap.block}: {gap.policy}")
     for fallback in trace.fallbacks:
-        say(
+        yield Note(
             f"{fallback.block}: you wrote no {fallback.wanted} text, so your {fallback.told} one is"
             f" told: {token_text(fallback.tokens)} tokens, the shipped {fallback.shipped} one has"
             f" {token_text(fallback.shipped_tokens)}"
         )
     for step in trace.degraded:
-        say(f"without {step.part}: {step.reason}")
+        yield Note(f"without {step.part}: {step.reason}")
 
 
 def token_text(count: TokenCount) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -19,8 +20,9 @@ from .options import (
     route_option,
     set_option,
 )
-from .output import emit, emit_json, json_option, say
-from .plan import say_cached
+from .output import emit, say
+from .plan import cached_lines
+from .report import Note, Report, Text, json_wanted, prints_report
 
 if TYPE_CHECKING:
     from mentis.values.caching import CacheReconciliation
@@ -40,8 +42,8 @@ if TYPE_CHECKING:
 @persona_option
 @route_option
 @home_option
-@json_option
-def call(  # noqa: PLR0913  # one parameter for each option
+@prints_report
+def call(  # one parameter for each option
     file: TextIO | None,
     *,
     message: str | None,
@@ -51,9 +53,8 @@ def call(  # noqa: PLR0913  # one parameter for each option
     options: CallOptions | None,
     persona: str | None,
     route: str,
-    as_json: bool,
-) -> int:
-    """Send a payload or a message and print what comes back.
+) -> Report:
+    """Send a payload or a message, and print what comes back.
 
     FILE (- for standard input) holds a payload in the format of the route, a rendering as
     `mentis render --json` prints it, or a request: as `mentis compose --json` prints it, or in the
@@ -65,6 +66,7 @@ def call(  # noqa: PLR0913  # one parameter for each option
     import anyio
 
     from mentis.ask.one_call import call_route
+    from mentis.codec.forms import to_object
 
     if (file is None) == (message is None):
         raise click.UsageError("give a FILE or a --message, and not both")
@@ -74,7 +76,7 @@ def call(  # noqa: PLR0913  # one parameter for each option
     source = given_text(None, file) or "" if words is None else _composed(words, persona, route)
 
     async def send() -> Reply:
-        on_event = emit if events and not as_json else _ignore
+        on_event = emit if events and not json_wanted() else _ignore
         return await call_route(
             home_path(),
             source,
@@ -89,10 +91,11 @@ def call(  # noqa: PLR0913  # one parameter for each option
     reply = anyio.run(send)
     sent = None if isinstance(source, str) else (source, options)
     cached = None if sent is None else _reconciled(*sent, reply, persona=persona, route=route)
-    _show(reply, cached, events=events, as_json=as_json)
-    if reply.stop == "cut_off":
-        say("error: the answer was cut off; what came before that is above")
-    return 1 if reply.stop in ("error", "cut_off") else 0
+    return Report(
+        {**to_object(reply), "caching": cached},
+        _lines(reply, cached, events=events),
+        code=1 if reply.stop in ("error", "cut_off") else 0,
+    )
 
 
 def _folder(file: TextIO | None) -> Path | None:
@@ -134,25 +137,24 @@ def _reconciled(
         agent.close()
 
 
-def _show(reply: Reply, cached: CacheReconciliation | None, *, events: bool, as_json: bool) -> None:
+def _lines(reply: Reply, cached: CacheReconciliation | None, *, events: bool) -> Iterator[Text]:
     from mentis.codec.forms import to_object
 
-    if as_json:
-        emit_json({**to_object(reply), "caching": to_object(cached) if cached else None})
-        return
     if not events:
-        emit(reply.text)
+        yield reply.text
         for action in reply.actions:
-            emit(f"{action.type}: {to_object(action)}")
+            yield f"{action.type}: {to_object(action)}"
     for problem in reply.errors:
-        say(f"in the answer: {problem.message} [{problem.code}]")
+        yield Note(f"in the answer: {problem.message} [{problem.code}]")
     words = [f"stop: {reply.stop}"]
     if reply.usage is not None:
         usage = reply.usage
         words.append(f"{usage.input} tokens in ({usage.cache_read} cached), {usage.output} out")
     if cached is not None:
-        say_cached(cached)
-    say(f"[{', '.join(words)}]")
+        yield from cached_lines(cached)
+    yield Note(f"[{', '.join(words)}]")
+    if reply.stop == "cut_off":
+        yield Note("error: the answer was cut off; what came before that is above")
 
 
 def _ignore(_event: str) -> None:

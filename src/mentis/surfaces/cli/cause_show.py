@@ -11,7 +11,8 @@ from mentis.values.words import quantity
 
 from .asking import confirm
 from .options import call_parts, home_path
-from .output import emit, emit_json, say
+from .output import say
+from .report import Note, Report, Text
 from .shown import safe
 
 if TYPE_CHECKING:
@@ -30,9 +31,7 @@ class CauseChoice:
     yes: bool
 
 
-def run_cause(
-    turn: int | None, step: int, persona: str | None, choice: CauseChoice, *, as_json: bool
-) -> None:
+def run_cause(turn: int | None, step: int, persona: str | None, choice: CauseChoice) -> Report:
     """Say what it would cost, ask where it costs, and show what came out."""
     import anyio
 
@@ -55,10 +54,7 @@ def run_cause(
             )
 
     found = anyio.run(run)
-    if as_json:
-        emit_json(causes_data(found))
-    else:
-        show_causes(found)
+    return Report(causes_data(found), causes_lines(found))
 
 
 def _agree(plan: CausePlan, *, yes: bool) -> None:
@@ -74,22 +70,23 @@ def _agree(plan: CausePlan, *, yes: bool) -> None:
         confirm("Go on?")
 
 
-def show_causes(found: TurnCauses) -> None:
+def causes_lines(found: TurnCauses) -> Iterator[Text]:
     """The answer, then each piece with a bar: what it loses without it."""
     plan = found.plan
-    emit(f'entry {plan.entry}, step {plan.step}: "{_short(found.answer)}"')
-    emit(_measured(found))
-    emit("")
-    for line in _table(found):
-        emit(line)
+    yield f'entry {plan.entry}, step {plan.step}: "{_short(found.answer)}"'
+    yield _measured(found)
+    yield ""
+    yield from _table(found)
     for note in found.notes:
-        say(note)
+        yield Note(note)
     if plan.skipped:
         names = ", ".join(safe(unit.name) for unit in plan.skipped)
-        say(f"not left out: {names}")
-    say(f"{found.prefilled:,} tokens of prompts read, {found.reused:,} reused from the cache")
+        yield Note(f"not left out: {names}")
+    yield Note(
+        f"{found.prefilled:,} tokens of prompts read, {found.reused:,} reused from the cache"
+    )
     if found.usd:
-        say(f"cost: ${found.usd:.4f}")
+        yield Note(f"cost: ${found.usd:.4f}")
 
 
 def _measured(found: TurnCauses) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
-from mentis.errors import BadInput, MentisError
+from mentis.errors import BadInput
 
 from .answer_show import AnswerPrinter
-from .approval_talk import TurnMaker, hold_turn, read_line
+from .approval_talk import TurnMaker
 from .deferred_files import read_results, read_tools
 from .files import read_stream, read_text
 from .options import (
@@ -26,23 +29,50 @@ from .options import (
     scope_option,
     session_option,
     set_option,
+    takes_choice,
 )
-from .output import json_option, say, show_error
-from .turn_show import finish, show_end
+from .output import json_option
+from .turn_show import finish
 
 if TYPE_CHECKING:
     from mentis.ask.ask import OnDelta
-    from mentis.talk.afterthought import Afterthought
     from mentis.turn.turn import TurnResult
     from mentis.values.json import JsonObject
     from mentis.values.options import CallOptions
-    from mentis.values.persona_update import PersonaUpdate
-    from mentis.values.recalled import Stimulus
     from mentis.values.request import HistoryScope
+    from mentis.values.tool import ToolDeclaration
 
     from .talk import Talk
 
-_LEAVE = frozenset({"/quit", "/exit"})
+
+@dataclass(frozen=True, slots=True)
+class ChatChoice:
+    """All options of `mentis chat`: one field for each, by the name that click gives it."""
+
+    text: tuple[str, ...]
+    begin: str | None
+    results_file: str | None
+    tools_file: str | None
+    go_on: bool
+    attached: tuple[str, ...]
+    reply_to: str | None
+    scope: HistoryScope | None
+    schema_file: str | None
+    options: CallOptions | None
+    persona: str | None
+    route: str
+    session: str
+    as_json: bool
+
+    @property
+    def has_message(self) -> bool:
+        """Whether something was given that belongs to a message."""
+        return bool(self.text or self.attached or self.reply_to or self.scope or self.schema_file)
+
+    @property
+    def tools(self) -> Sequence[ToolDeclaration]:
+        """Those that the caller executes; the file is read each time."""
+        return () if self.tools_file is None else read_tools(self.tools_file)
 
 
 @click.command(epilog='For example: mentis chat "What did we plan for today?"')
@@ -91,28 +121,14 @@ _LEAVE = frozenset({"/quit", "/exit"})
 @session_option
 @home_option
 @json_option
-def chat(  # noqa: PLR0913  # one parameter for each option
-    text: tuple[str, ...],
-    *,
-    begin: str | None,
-    results_file: str | None,
-    tools_file: str | None,
-    go_on: bool,
-    attached: tuple[str, ...],
-    reply_to: str | None,
-    scope: HistoryScope | None,
-    schema_file: str | None,
-    options: CallOptions | None,
-    persona: str | None,
-    route: str,
-    session: str,
-    as_json: bool,
-) -> int:
-    """Talk to a persona; the answer streams and the turn is recorded.
+@takes_choice(ChatChoice)
+def chat(choice: ChatChoice) -> int:
+    """Talk to a persona; answers stream, and turns are recorded.
 
     With TEXT, or with a message on standard input, one turn is made. On a terminal without TEXT,
-    the conversation goes on until Ctrl-D. Ctrl-C ends an answer: what came of it is kept and
-    marked as interrupted. What is attached goes with the first message.
+    it is a prompt that goes on until Ctrl-D; /help lists its commands (/retry, /undo, /why, /cost,
+    ...), none of which is sent. Ctrl-C ends an answer: what came of it is kept and marked as
+    interrupted. What is attached goes with the first message.
 
     The words go to standard output as they come, those of each step on lines of their own; what is
     being done in between is told on standard error. In a conversation you are asked about what
@@ -120,34 +136,64 @@ def chat(  # noqa: PLR0913  # one parameter for each option
 
     With --schema, an answer that is not in its form is asked for again, and exits with 1 where it
     stays so.
-    With `features.nachgedankeEnabled`, the persona may write once more while you are silent.
+    With `features.afterthoughts`, the persona may write once more while you are silent.
     """
-    from .talk import open_talk
-
-    tools = () if tools_file is None else read_tools(tools_file)
-    opened = partial(
-        open_talk, home_path(), persona=persona, route=route, options=options, tools=tools
-    )
-    if begin is not None or results_file is not None:
-        if text or attached or reply_to or scope or schema_file or (begin and results_file):
-            raise click.UsageError(f"--{begin or 'results'} takes no message")
-        results = {} if results_file is None else read_results(results_file)
-        with opened() as talk:
-            return _once(talk, _beginning(talk, begin, results, session), session, as_json=as_json)
-
+    if choice.begin is not None or choice.results_file is not None:
+        return _begin(choice)
+    message = " ".join(choice.text)
     interactive = sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]  # None when closed
-    message = " ".join(text)
     if not message and sys.stdin is not None and not interactive:  # pyright: ignore[reportUnnecessaryComparison]
         message = read_stream(sys.stdin)
-    schema = None if schema_file is None else _read_schema(schema_file)
-    with opened() as talk:
-        if message or as_json or not interactive or schema is not None:
-            whole = given_message(message, attached, reply_to, scope=scope)
-            turn = partial(talk.ask, whole, session=session, schema=schema)
-            return _once(talk, turn, session, as_json=as_json)
-        hold = partial(hold_turn, talk, persona=persona, go_on=go_on)
-        made = partial(given_message, scope=scope)
-        return _converse(talk, session, hold, made, first=(attached, reply_to))
+    if message or choice.as_json or not interactive or choice.schema_file is not None:
+        return _ask(choice, message)
+    return _converse(choice)
+
+
+def _begin(choice: ChatChoice) -> int:
+    """A turn that no message begins."""
+    begin, file = choice.begin, choice.results_file
+    if choice.has_message or (begin and file):
+        raise click.UsageError(f"--{begin or 'results'} takes no message")
+    results = {} if file is None else read_results(file)
+    with _opened(choice) as talk:
+        turn = _beginning(talk, begin, results, choice.session)
+        return _once(talk, turn, choice.session, as_json=choice.as_json)
+
+
+def _ask(choice: ChatChoice, message: str) -> int:
+    """One turn."""
+    schema = None if choice.schema_file is None else _read_schema(choice.schema_file)
+    with _opened(choice) as talk:
+        whole = given_message(message, choice.attached, choice.reply_to, scope=choice.scope)
+        turn = partial(talk.ask, whole, session=choice.session, schema=schema)
+        return _once(talk, turn, choice.session, as_json=choice.as_json)
+
+
+def _converse(choice: ChatChoice) -> int:
+    from .chat_loop import ChatOptions, ChatPlace, converse
+
+    chosen = ChatOptions(
+        home_path(),
+        choice.options,
+        choice.tools,
+        choice.scope,
+        choice.go_on,
+        choice.attached,
+        choice.reply_to,
+    )
+    return converse(ChatPlace(choice.persona, choice.route, choice.session), chosen)
+
+
+def _opened(choice: ChatChoice) -> AbstractContextManager[Talk]:
+    from .talk import open_talk
+
+    return open_talk(
+        home_path(),
+        persona=choice.persona,
+        route=choice.route,
+        options=choice.options,
+        tools=choice.tools,
+    )
 
 
 def _read_schema(file: str) -> JsonObject:
@@ -160,12 +206,6 @@ def _read_schema(file: str) -> JsonObject:
     if not isinstance(schema, dict):
         raise BadInput(f"{file} holds no object", hint="write a JSON Schema")
     return cast("JsonObject", schema)
-
-
-class _Hold(Protocol):
-    """Makes a turn, and shows it."""
-
-    def __call__(self, turn: TurnMaker) -> None: ...
 
 
 def _beginning(talk: Talk, begin: str | None, results: dict[str, str], session: str) -> TurnMaker:
@@ -182,66 +222,17 @@ def _beginning(talk: Talk, begin: str | None, results: dict[str, str], session: 
 
 
 def _once(talk: Talk, turn: TurnMaker, session: str, *, as_json: bool) -> int:
-    upkeep = talk.agent.upkeep(_updated)
+    from .persona import show_update
+
+    upkeep = talk.agent.upkeep(show_update)
     with talk.keeping(upkeep):
-        printer = None if as_json else AnswerPrinter()
+        printer = None if as_json else AnswerPrinter(receipt=_receipt())
         code = finish(talk, turn(on_delta=printer), printer)
         talk.note_message(upkeep, session)
     return code
 
 
-def _updated(made: PersonaUpdate | MentisError) -> None:
-    from .persona import say_update
+def _receipt() -> bool:
+    from mentis.settings.sources import load_settings
 
-    show_error(made) if isinstance(made, MentisError) else say_update(made)
-
-
-def _converse(
-    talk: Talk,
-    session: str,
-    hold: _Hold,
-    made: Callable[[str, tuple[str, ...], str | None], Stimulus],
-    *,
-    first: tuple[tuple[str, ...], str | None],
-) -> int:
-    """`first` is what goes with the first message."""
-    say(f"You are talking to {talk.agent.id}. Ctrl-C ends an answer, Ctrl-D the conversation.")
-    printer = AnswerPrinter()
-
-    def told_afterwards(thought: Afterthought | MentisError) -> None:
-        """That it rather waits is nobody's business."""
-        if isinstance(thought, MentisError):
-            show_error(thought)
-        elif thought.followup is not None:
-            show_end(thought.followup, printer)
-
-    quiet = talk.agent.idle_cycle(told_afterwards, on_delta=printer)
-    upkeep = talk.agent.upkeep(_updated)
-    with talk.keeping(upkeep), talk.beside(quiet):
-        while (message := _read_message()) is not None:
-            talk.hush(quiet)
-            try:
-                hold(partial(talk.ask, made(message, *first), session=session))
-            except MentisError as error:  # it is told, and the conversation goes on
-                show_error(error)
-            talk.note_message(quiet, session)
-            talk.note_message(upkeep, session)
-            first = (), None
-    return 0
-
-
-def _read_message() -> str | None:
-    """What somebody wrote; None once the conversation is over."""
-    while True:
-        try:
-            message = read_line("you> ")
-        except EOFError:
-            say("")
-            return None
-        except KeyboardInterrupt:
-            say("")
-            continue
-        if message.strip() in _LEAVE:
-            return None
-        if message.strip():
-            return message
+    return load_settings(home_path(), os.environ).model.conversations.receipt

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,8 +12,11 @@ from mentis.values.block import Mode
 from mentis.values.request import HistoryScope
 from mentis.values.span import join_spans
 
-from .blocks import show_blocks, token_text
-from .explain import show_explained
+if TYPE_CHECKING:
+    from mentis.compose.compose import Composition
+
+from .blocks import block_lines, token_text
+from .explain import explained_lines
 from .options import (
     attach_option,
     given_message,
@@ -24,8 +29,8 @@ from .options import (
     scope_option,
     session_option,
 )
-from .output import emit, emit_json, json_option
-from .prompts_parts import mode_option, part_option, show_part
+from .prompts_parts import mode_option, part_option, part_report
+from .report import Report, Text, prints_report
 
 
 @click.command(epilog='For example: mentis compose "Good morning!"')
@@ -41,7 +46,7 @@ from .prompts_parts import mode_option, part_option, show_part
 @route_option
 @session_option
 @home_option
-@json_option
+@prints_report
 def compose(  # noqa: PLR0913  # each flag has its own name
     text: str,
     *,
@@ -55,8 +60,7 @@ def compose(  # noqa: PLR0913  # each flag has its own name
     explain: bool,
     mode: Mode,
     part: str | None,
-    as_json: bool,
-) -> None:
+) -> Report:
     """Show what the model would be told, block by block, and why.
 
     Nothing is sent. TEXT stands for the message; the conversation so far is taken into account.
@@ -65,31 +69,29 @@ def compose(  # noqa: PLR0913  # each flag has its own name
     for another occasion; `mentis prompts preview --kinds` lists them.
     """
     from mentis.app.agent import Agent
-    from mentis.codec.forms import to_object
     from mentis.turn.turn_data import composition_data
 
     if part is not None:
         with open_prompts(route) as prompts:
-            show_part(prompts.part(part, persona=persona, mode=mode), as_json=as_json)
-        return
+            return part_report(prompts.part(part, persona=persona, mode=mode))
     agent = Agent.open(home_path(), persona=persona, route=route)
     try:
         message = given_message(text, attached, reply_to, scope=scope)
         composed = agent.compose(replace(message, mode=mode), session=session)
     finally:
         agent.close()
-    if as_json:
-        emit_json(composition_data(composed) if explain else to_object(composed))
-        return
     if explain:
-        show_explained(composed)
-        return
-    show_blocks(composed.trace, every=every)
+        return Report(composition_data(composed), explained_lines(composed))
+    return Report(composed, _lines(composed, every=every))
+
+
+def _lines(composed: Composition, *, every: bool) -> Iterator[Text]:
+    yield from block_lines(composed.trace, every=every)
     totals = ", ".join(
         f"{name} {token_text(count)}" for name, count in composed.trace.tokens.items()
     )
-    emit(f"tokens: {totals}\n")
-    emit(join_spans(composed.request.system_instruction))
+    yield f"tokens: {totals}\n"
+    yield join_spans(composed.request.system_instruction)
     if composed.request.context_summary:
-        emit(f"\n--- context ---\n{join_spans(composed.request.context_summary)}")
-    emit(f"\n--- this turn ---\n{join_spans(composed.request.runtime_ctx.spans)}")
+        yield f"\n--- context ---\n{join_spans(composed.request.context_summary)}"
+    yield f"\n--- this turn ---\n{join_spans(composed.request.runtime_ctx.spans)}"

@@ -10,8 +10,8 @@ import click
 from mentis.errors import BadInput
 from mentis.values.cost import CostKey
 
-from .options import home_option, home_path, persona_option
-from .output import emit_json, json_option
+from .options import Number, every_persona_option, home_option, home_path
+from .report import Report, json_wanted, prints_report
 
 
 class Moment(click.ParamType[datetime]):
@@ -45,34 +45,35 @@ class Moment(click.ParamType[datetime]):
 @click.option("--until", type=Moment(end=True), metavar="WHEN", help="Up to then; a day is whole.")
 @click.option(
     "--top",
-    type=click.IntRange(0, 1000),
+    type=Number(0, 1000),
     default=5,
     show_default=True,
     help="How many of the dearest turns.",
 )
 @click.option(
     "--newest",
-    type=click.IntRange(0, 100_000),
+    type=Number(0, 100_000),
     default=0,
     metavar="COUNT",
     help="Only the newest turns, so that a long record is not read.  [default: all]",
 )
+@click.option("--session", default="", metavar="NAME", help="Only this conversation.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the sums as CSV.")
-@persona_option
+@every_persona_option
 @home_option
-@json_option
-def cost(
+@prints_report
+def cost(  # its options
     *,
     by: CostKey,
     since: datetime | None,
     until: datetime | None,
     top: int,
     newest: int,
+    session: str,
     as_csv: bool,
     persona: str | None,
-    as_json: bool,
-) -> None:
-    """Say what calls to models cost, and why.
+) -> Report:
+    """Show what calls to models cost, and why.
 
     Every call counts: all steps of turns, corrections, routes that failed, ticks, beats, titles,
     summaries, `mentis call` and `mentis routes check --live`. Tokens are what providers reported;
@@ -84,15 +85,10 @@ def cost(
     from mentis.costs.cost_data import cost_report_data
     from mentis.costs.report import CostQuestion
 
-    from .cost_show import emit_csv, show_report
+    from .cost_show import csv_lines, report_lines
 
-    if as_csv and as_json:
+    if as_csv and json_wanted():
         raise click.UsageError("--csv or --json, not both")
-    question = CostQuestion(by, since, until, 0 if as_csv else top, newest)
+    question = CostQuestion(by, since, until, 0 if as_csv else top, newest, session=session)
     report = home_costs(home_path(), question, persona=persona)
-    if as_json:
-        emit_json(cost_report_data(report))
-    elif as_csv:
-        emit_csv(report)
-    else:
-        show_report(report)
+    return Report(cost_report_data(report), csv_lines(report) if as_csv else report_lines(report))

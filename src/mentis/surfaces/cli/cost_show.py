@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mentis.values.words import quantity
 
-from .output import emit, say
+from .report import Note, Text
 from .shown import safe
 
 if TYPE_CHECKING:
@@ -25,23 +25,23 @@ _MOST_BARS = 14  # the last days, or the dearest of what else there is
 _MOST_NAME = 28
 
 
-def show_report(report: CostReport) -> None:
+def report_lines(report: CostReport) -> Iterator[Text]:
     if not report.total.calls:
-        say("no model was asked in that time")
+        yield Note("no model was asked in that time")
     else:
         several = len({group.agent for group in report.groups}) > 1
         rows = [(_name(group, several=several), group.cost) for group in report.groups]
-        emit("\n".join(_table(report.by, rows, report.total)))
+        yield "\n".join(_table(report.by, rows, report.total))
         if len(rows) > 1:
             timed = report.by in ("day", "turn")
             drawn = rows[-_MOST_BARS:] if timed else rows[:_MOST_BARS]
-            emit("\n".join(["", *_chart(drawn)]))
+            yield "\n".join(["", *_chart(drawn)])
         if report.turns:
-            emit("\n".join(["", "the dearest turns", *_turns(report.turns)]))
+            yield "\n".join(["", "the dearest turns", *_turns(report.turns)])
     for note in report.notes:
-        say(note)
+        yield Note(note)
     if report.partial:
-        say("older turns are not counted here: leave --newest out to count them all")
+        yield Note("older turns are not counted here: leave --newest out to count them all")
 
 
 def money(usd: Decimal | None, *, unpriced: int = 0) -> str:
@@ -167,7 +167,7 @@ def _folded(text: str, before: str) -> Iterator[str]:
     )
 
 
-def emit_csv(report: CostReport) -> None:
+def csv_lines(report: CostReport) -> Iterator[Text]:
     """One line for each sum; an empty `usd` is a price that is not known."""
     from mentis.costs.cost_data import cost_data
 
@@ -178,6 +178,6 @@ def emit_csv(report: CostReport) -> None:
     for group in report.groups:
         own = {report.by: group.name, "agent": group.agent}
         writer.writerow({**own, **cost_data(group.cost)})
-    emit(written.getvalue(), end="")
+    yield written.getvalue().removesuffix("\n")
     for note in report.notes:
-        say(note)
+        yield Note(note)

@@ -8,7 +8,8 @@ from mentis.errors import UsageError
 from mentis.values.action import Outcome
 
 from .options import home_option, home_path, persona_option, route_option
-from .output import emit, emit_json, json_option, say
+from .output import emit, say
+from .report import Note, Report, json_wanted, prints_report
 
 
 @click.command(epilog="For example: mentis deliver")
@@ -16,9 +17,9 @@ from .output import emit, emit_json, json_option, say
 @persona_option
 @route_option
 @home_option
-@json_option
-def deliver(key: str | None, *, persona: str | None, route: str, as_json: bool) -> None:
-    """Tell what came of acts after the turn that asked for them.
+@prints_report
+def deliver(key: str | None, *, persona: str | None, route: str) -> Report:
+    """Deliver results of acts that came after their turn.
 
     Each is told once, in the conversation that asked for it or by an act that sends messages; no
     other acts are offered. With KEY only that one. What is not delivered is told in the next turn
@@ -33,14 +34,11 @@ def deliver(key: str | None, *, persona: str | None, route: str, as_json: bool) 
         for outcome in _wanted(talk.wait_for(talk.agent.deliverable_outcomes), key):
             result = talk.wait_for(lambda outcome=outcome: talk.agent.deliver(outcome))
             done.append(delivery_data(outcome, result))
-            if not as_json:
+            if not json_wanted():
                 sent = (f"{one.action.type} {one.state}" for one in result.outcomes)
                 emit("\n".join(filter(None, (result.reply.text, *sent))))
                 say(f"[entry {result.entry.index}, {outcome.action.type}]")
-    if as_json:
-        emit_json(done)
-    elif not done:
-        say("there is nothing to deliver")
+    return Report(done, () if done else Note("there is nothing to deliver"))
 
 
 def _wanted(found: tuple[Outcome, ...], key: str | None) -> tuple[Outcome, ...]:

@@ -19,10 +19,12 @@ from mentis.values.reply import Delta, TextDelta
 from mentis.values.source_map import SourceRange
 from mentis.values.stability import Stability
 
-from .blocks import show_blocks
+from .blocks import block_lines
 from .demo_acts import show_acts
 from .demo_record import show_recorded_program
-from .output import STOPPED, emit, emit_json, json_option, say, table
+from .output import STOPPED, emit
+from .report import Note, Report, json_wanted, prints_report, show
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from .talk import Talk
@@ -60,8 +62,8 @@ class Checks:
     metavar="FOLDER",
     help="Make the home there and keep it; by default it is temporary.",
 )
-@json_option
-def demo(keep: Path | None, *, as_json: bool) -> int:
+@prints_report
+def demo(keep: Path | None) -> Report:
     """Show one real turn, end to end, and check every claim.
 
     A home is made with a shipped persona; its blocks are listed, composed and rendered; the
@@ -74,7 +76,7 @@ def demo(keep: Path | None, *, as_json: bool) -> int:
 
     from .talk import open_talk
 
-    checks = Checks(quiet=as_json)
+    checks = Checks(quiet=json_wanted())
     with _folder(keep) as folder:
         home = create_home(folder)
         with open_talk(home) as talk:
@@ -87,14 +89,14 @@ def demo(keep: Path | None, *, as_json: bool) -> int:
         show_acts(home, checks)
         _tamper(home, checks)
         show_recorded_program(home, route, checks)
-    if as_json:
-        rows = [{"claim": what, "holds": ok, "seen": seen} for what, ok, seen in checks.results]
-        emit_json({"failed": checks.failures, "claims": rows})
-    else:
-        held = len(checks.results) - checks.failures
-        emit(f"\n{held} of {len(checks.results)} claims hold.")
-        say(f"The home is in {keep}." if keep else "Next: mentis init && mentis chat")
-    return 1 if checks.failures else 0
+    rows = [{"claim": what, "holds": ok, "seen": seen} for what, ok, seen in checks.results]
+    held = f"\n{len(rows) - checks.failures} of {len(rows)} claims hold."
+    after = f"The home is in {keep}." if keep else "Next: mentis init && mentis chat"
+    return Report(
+        {"failed": checks.failures, "claims": rows},
+        (held, Note(after)),
+        code=1 if checks.failures else 0,
+    )
 
 
 @contextmanager
@@ -128,7 +130,7 @@ def _show_prompt(talk: Talk, checks: Checks) -> None:
     composed = talk.agent.compose(QUESTIONS[0])
     request, trace = composed.request, composed.trace
     if not checks.quiet:
-        show_blocks(trace)
+        show(block_lines(trace))
     first = request.system_instruction[0]
     checks.claim(
         "every block is in or out for a stated reason", all(b.reason for b in trace.blocks)
@@ -212,7 +214,7 @@ def _show_record(talk: Talk, checks: Checks) -> None:
         last = entries[-1]
         rows = [(name, str(value)) for name, value in _flat(last.body)]
         rows = [("index", str(last.index)), ("time", last.time), ("hash", last.hash), *rows]
-        table(("field", "value"), rows)
+        show(TextTable(("field", "value"), rows))
     checks.claim("each turn left one entry", len(entries) == len(QUESTIONS), f"{len(entries)}")
     linked = all(late.prev == early.hash for early, late in pairwise(entries))
     checks.claim("each entry carries the hash of the one before", linked)

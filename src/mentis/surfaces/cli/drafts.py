@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .options import home_path
-from .output import emit, say
+from .report import Note, Text
 
 if TYPE_CHECKING:
     from mentis.status.statuses import Statuses
@@ -21,16 +22,16 @@ def open_service(persona: str | None, *, readonly: bool = False) -> Statuses:
     return open_statuses(home_path(), persona, readonly=readonly)
 
 
-def show_judgement(judged: Judgement) -> None:
+def judgement_lines(judged: Judgement) -> Iterator[Text]:
     for finding in judged.findings:
         settled = f" (settled: {finding.settled})" if finding.settled else ""
-        emit(f"{finding.level}  {finding.rule}  {finding.where or '-'}: {finding.what}{settled}")
-        emit(f"       {finding.hint}")
+        yield f"{finding.level}  {finding.rule}  {finding.where or '-'}: {finding.what}{settled}"
+        yield f"       {finding.hint}"
     blocking = sum(finding.level == "block" for finding in judged.findings)
     warnings = len(judged.findings) - blocking
     word = "BLOCKED" if judged.blocked else "ok"
-    emit(f"{word}  {blocking} blocking, {warnings} warnings, profile {judged.profile}")
+    yield f"{word}  {blocking} blocking, {warnings} warnings, profile {judged.profile}"
     for difference in judged.differences:
-        say(f"note: {difference}")
+        yield Note(f"note: {difference}")
     if judged.unjudged:
-        say(f"not judged here: {', '.join(judged.unjudged)}")
+        yield Note(f"not judged here: {', '.join(judged.unjudged)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,9 @@ from mentis.errors import UsageError
 from .eval_run import run_command
 from .eval_screening import screening_command
 from .manifest import embedder_option
-from .output import emit, emit_json, json_option, say, table
+from .output import say
+from .report import Report, Text, prints_report
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.engines.embedders import Choice
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 @click.group("eval")
 def eval() -> None:  # noqa: A001  # the command is called so
-    """Measure the parts that choose, on fixed sets of examples."""
+    """Measure selection and screening on fixed sets of examples."""
 
 
 eval.add_command(screening_command)
@@ -58,7 +61,7 @@ _file = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="With --calibrate: the file of cuts it goes to (manifests/cuts.json in your home).",
 )
 @embedder_option
-@json_option
+@prints_report
 def selection(  # noqa: PLR0913  # one parameter for each option
     folder: Path | None,
     *,
@@ -71,16 +74,14 @@ def selection(  # noqa: PLR0913  # one parameter for each option
     calibrate: bool,
     write: Path | None,
     choice: Choice,
-    as_json: bool,
-) -> int:
-    """Rank the tasks of a set (FOLDER, files, else the one that ships) and print how good it was.
+) -> Report:
+    """Measure selection on a set of tasks: FOLDER, files, or the shipped one.
 
     Exit code 1 when a task of a folder or of the shipped set shares three content words in a row
     with a description, an example or a phrase that ships; of files it is only told.
     """
     from functools import partial
 
-    from mentis.codec.forms import to_object
     from mentis.recall.evaluation_set import EvaluationSource
     from mentis.tools.selection_eval import evaluate
 
@@ -88,18 +89,15 @@ def selection(  # noqa: PLR0913  # one parameter for each option
         raise UsageError("--write is for --calibrate", hint="mentis eval selection --calibrate")
     source = EvaluationSource(folder, tasks, tools, skills)
     if only_overlap:
-        return _overlap(source, as_json=as_json)
+        return _overlap(source)
     measure = partial(evaluate, source, choice=choice, half=half, examples=not bare)
     report = anyio.run(measure)
     for step in report.degraded:
         say(f"note: {step.part}: {step.reason}")
     if write is not None:
         _write_cut(write, report)
-    if as_json:
-        emit_json(to_object(report))
-    else:
-        _show(report, calibrate=calibrate)
-    return 1 if report.overlap and tasks is None else 0
+    code = 1 if report.overlap and tasks is None else 0
+    return Report(report, _lines(report, calibrate=calibrate), code=code)
 
 
 def _write_cut(path: Path, report: SelectionReport) -> None:
@@ -111,43 +109,47 @@ def _write_cut(path: Path, report: SelectionReport) -> None:
     say(f"wrote {path}")
 
 
-def _overlap(source: EvaluationSource, *, as_json: bool) -> int:
+def _overlap(source: EvaluationSource) -> Report:
     from mentis.recall.evaluation import overlap
     from mentis.recall.evaluation_set import load_set
 
     found = overlap(load_set(source))
-    if as_json:
-        emit_json({"overlap": [{"task": task, "words": words} for task, words in found]})
-    else:
+
+    def text() -> Iterator[Text]:
         for task, words in found:
-            emit(f"{words}: {task}")
-        emit(f"{len(found)} shared content 3-grams")
-    return 1 if found else 0
+            yield f"{words}: {task}"
+        yield f"{len(found)} shared content 3-grams"
+
+    return Report(
+        {"overlap": [{"task": task, "words": words} for task, words in found]},
+        text(),
+        code=1 if found else 0,
+    )
 
 
-def _show(report: SelectionReport, *, calibrate: bool) -> None:
+def _lines(report: SelectionReport, *, calibrate: bool) -> Iterator[Text]:
     said = f"{report.tools} tools, {report.skills} skills, {report.tasks} tasks ({report.half})"
-    emit(f"{said}, embedder {report.model}")
-    emit(f"{len(report.overlap)} shared content 3-grams")
+    yield f"{said}, embedder {report.model}"
+    yield f"{len(report.overlap)} shared content 3-grams"
     columns = ("path", "kind", "language", "difficulty", "tasks")
     numbers = ("recall@1", "recall@3", "recall@5", "precision@1", "precision@5", "MRR")
     rows = [_cells(row) for row in report.rows]
-    table((*columns, *numbers), rows, right=("tasks", *numbers))
+    yield TextTable((*columns, *numbers), rows, right=("tasks", *numbers))
     saving = report.saving
-    emit(
+    yield (
         f"tokens: {saving.selected:.0f} selected of {saving.everything} in all, "
         f"{saving.reduction:.1%} fewer"
     )
     ranked, kept = f"{saving.ranked:.1%} by rank", f"{saving.kept:.1%} after the cut"
-    emit(f"tasks that get all they need: {ranked}, {kept}")
-    emit(
+    yield f"tasks that get all they need: {ranked}, {kept}"
+    yield (
         f"where nothing fits: {saving.none_selected:.2f} selected on average, "
         f"nothing at all in {saving.abstained:.1%}"
     )
     if calibrate and report.cut is not None:
         cut = report.cut
         numbers = f"floor {cut.floor}, margin {cut.margin}, skill_floor {cut.skill_floor}"
-        emit(f"cut for {report.model}: {numbers}")
+        yield f"cut for {report.model}: {numbers}"
 
 
 def _cells(row: EvalRow) -> tuple[str, ...]:

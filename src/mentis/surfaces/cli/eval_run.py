@@ -8,7 +8,8 @@ import anyio
 import click
 
 from .options import home_option, home_path, persona_option
-from .output import emit, emit_json, json_option, say
+from .output import say
+from .report import Report, prints_report
 
 
 @click.command("run", epilog="For example: mentis eval run assembly --min-score 1")
@@ -22,9 +23,9 @@ from .output import emit, emit_json, json_option, say
 )
 @persona_option
 @home_option
-@json_option
-def run_command(suite: str, *, min_score: float, persona: str | None, as_json: bool) -> int:
-    """Assemble the tasks of SUITE (a file, or one that ships) and check what must hold.
+@prints_report
+def run_command(suite: str, *, min_score: float, persona: str | None) -> Report:
+    """Assemble the tasks of SUITE (a file, or a shipped one), and check each.
 
     No model is called. Exit code 1 when fewer assertions hold than asked for.
     """
@@ -32,19 +33,17 @@ def run_command(suite: str, *, min_score: float, persona: str | None, as_json: b
 
     from mentis.app.suite_eval import load_suite, run_suite
     from mentis.app.unstored import open_anyhow
-    from mentis.codec.forms import to_object
 
     loaded = load_suite(suite)
     with open_anyhow(home_path(), persona=persona) as agent:
         found = anyio.run(partial(run_suite, agent, loaded, root=Path.cwd()))
-    if as_json:
-        emit_json(to_object(found))
-    else:
-        for one in found.outcomes:
-            if not one.passed:
-                emit(f"failed: {one.case}: {one.assertion}: {one.reason}")
-        emit(f"{found.suite}: {found.passed} of {found.total} hold, score {found.score:g}")
-    if found.score < min_score:
+    failed = [
+        f"failed: {one.case}: {one.assertion}: {one.reason}"
+        for one in found.outcomes
+        if not one.passed
+    ]
+    low = found.score < min_score
+    if low:
         say(f"below {min_score:g}")
-        return 1
-    return 0
+    summary = f"{found.suite}: {found.passed} of {found.total} hold, score {found.score:g}"
+    return Report(found, (failed, summary), code=1 if low else 0)

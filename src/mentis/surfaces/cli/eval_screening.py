@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from .options import home_named, home_option, home_path
-from .output import emit_json, json_option, say, table
+from .output import say
+from .report import Note, Report, Text, prints_report
 from .screening import text_only_option, vectors
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.recall.screening.figures import Evaluation, ScreeningFigures
@@ -19,8 +22,8 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @text_only_option
 @home_option
-@json_option
-def screening_command(file: Path, *, text_only: bool, as_json: bool) -> int:
+@prints_report
+def screening_command(file: Path, *, text_only: bool) -> Report:
     """Screen every text of FILE and print AUROC and recall, per language and source.
 
     Each line is {"text": "...", "label": 1, "lang": "en", "source": "..."}; label 1 is an attack.
@@ -36,23 +39,19 @@ def screening_command(file: Path, *, text_only: bool, as_json: bool) -> int:
     rows = labelled_file(file)
     found = evaluate(screener, rows, vectors([row.text for row in rows], text_only=text_only))
     patterns = None if screener.patterns is None else screener.patterns.leave_one_out()
-    if as_json:
-        told = {} if patterns is None else {"patterns": to_object(patterns)}
-        emit_json({**to_object(found), **told})
-    else:
-        _show(found)
+    told = {} if patterns is None else {"patterns": patterns}
     if patterns is not None:
         say(f"{patterns.found} of your {patterns.patterns} patterns are found by the others")
-    return 0
+    return Report({**to_object(found), **told}, _lines(found))
 
 
-def _show(found: Evaluation) -> None:
+def _lines(found: Evaluation) -> Iterator[Text]:
     numbers = ("attacks", "others", "AUROC", "recall@1%", "recall@5%", "dropped", "wrongly")
     rows = [("all", *_row(found.all))]
     rows += [(f"language {name}", *_row(one)) for name, one in found.by_language.items()]
     rows += [(f"source {name}", *_row(one)) for name, one in found.by_source.items()]
-    table(("texts", *numbers), rows, right=numbers)
-    say("a filter, not a boundary: what it lets through still stands in its fence")
+    yield TextTable(("texts", *numbers), rows, right=numbers)
+    yield Note("a filter, not a boundary: what it lets through still stands in its fence")
 
 
 def _row(one: ScreeningFigures) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .output import emit, say, table
+from .report import Note, Text
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.compose.compose import Composition
@@ -15,15 +16,17 @@ if TYPE_CHECKING:
 _COLUMNS = ("kind", "name", "rank", "score", "dense", "words", "in", "why")
 
 
-def show_explained(composed: Composition) -> None:
+def explained_lines(composed: Composition) -> Iterator[Text]:
     trace = composed.trace
     for placement in trace.placements:
-        emit("\n".join(_lines(placement)))
+        yield "\n".join(_lines(placement))
     if composed.candidates:
-        table(_COLUMNS, [_row(one) for one in composed.candidates], right=("rank", "score"))
-    emit(f"embedding calls: {trace.embedding_calls}; memories kept out: {trace.filtered}")
+        yield TextTable(
+            _COLUMNS, [_row(one) for one in composed.candidates], right=("rank", "score")
+        )
+    yield f"embedding calls: {trace.embedding_calls}; memories kept out: {trace.filtered}"
     for step in trace.degraded:
-        say(f"without {step.part}: {step.reason}")
+        yield Note(f"without {step.part}: {step.reason}")
 
 
 def _lines(placement: Placement) -> Iterator[str]:

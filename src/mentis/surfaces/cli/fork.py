@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -10,10 +11,18 @@ import click
 from mentis.errors import BadInput, UsageError
 
 from .files import read_text
-from .options import MAX_INDEX, call_parts, home_option, home_path, persona_option, step_option
-from .output import emit, emit_json, json_option, say
+from .options import (
+    MAX_INDEX,
+    Number,
+    call_parts,
+    home_option,
+    home_path,
+    persona_option,
+    step_option,
+)
 from .recorded_sessions import RECORDED
 from .replay import replay_line
+from .report import Note, Report, Text, prints_report
 
 if TYPE_CHECKING:
     from mentis.turn.replay.fork import Fork, ForkPreview, PromptCost
@@ -21,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog="For example: mentis fork 12 --block style=style.md")
-@click.argument("entry", type=click.IntRange(0, MAX_INDEX))
+@click.argument("entry", type=Number(0, MAX_INDEX))
 @click.option(
     "--block",
     "blocks",
@@ -40,7 +49,7 @@ if TYPE_CHECKING:
 @step_option
 @persona_option
 @home_option
-@json_option
+@prints_report
 def fork(
     entry: int,
     *,
@@ -50,9 +59,8 @@ def fork(
     step: int,
     force: bool,
     persona: str | None,
-    as_json: bool,
-) -> None:
-    """Change one block of a recorded turn, and see what else changes.
+) -> Report:
+    """Change one block of a recorded turn, and see the difference.
 
     The difference is shown up to the first call. Nothing is sent and nothing is written, unless
     you ask for it with --live or --script. Then the answer is a turn of its own, in a session
@@ -80,14 +88,14 @@ def fork(
             return made, await agent.run_fork(made, live=live, script=replies)
 
     made, result = anyio.run(run)
-    if as_json:
-        from mentis.turn.replay.replay_data import fork_data
+    from mentis.turn.replay.replay_data import fork_data
 
-        emit_json(fork_data(made.shown, result))
-        return
-    _show(made.shown)
-    if result is not None:
-        _show_answer(result)
+    def text() -> Iterator[Text]:
+        yield from _lines(made.shown)
+        if result is not None:
+            yield from _answer_lines(result)
+
+    return Report(fork_data(made.shown, result), text())
 
 
 def _block(given: str) -> tuple[str, str]:
@@ -110,20 +118,20 @@ def _script(file: str) -> list[str]:
     return cast("list[str]", replies)
 
 
-def _show(shown: ForkPreview) -> None:
-    say(replay_line(shown.before))
+def _lines(shown: ForkPreview) -> Iterator[Text]:
+    yield Note(replay_line(shown.before))
     for difference in shown.differences:
-        emit(difference.diff, end="")
+        yield (difference.diff).removesuffix("\n")
     if not shown.differences:
-        emit("the prompt is the same")
+        yield "the prompt is the same"
     for note in shown.notes:
-        say(note)
-    say(f"prompt: {_count(shown.was)} tokens as it was, {_count(shown.now)} forked")
-    say(f"cost of reading it: {_cost(shown.was)} as it was, {_cost(shown.now)} forked")
+        yield Note(note)
+    yield Note(f"prompt: {_count(shown.was)} tokens as it was, {_count(shown.now)} forked")
+    yield Note(f"cost of reading it: {_cost(shown.was)} as it was, {_cost(shown.now)} forked")
     if shown.forecast.broken is not None:
-        from .plan import say_broken
+        from .plan import broken_lines
 
-        say_broken(shown.forecast.broken)
+        yield from broken_lines(shown.forecast.broken)
 
 
 def _count(priced: PromptCost) -> str:
@@ -137,9 +145,9 @@ def _cost(priced: PromptCost) -> str:
     return price_text(priced.cost)
 
 
-def _show_answer(result: TurnResult) -> None:
-    emit(result.reply.text)
+def _answer_lines(result: TurnResult) -> Iterator[Text]:
+    yield result.reply.text
     for action in result.reply.actions:
         payload = json.dumps(dict(action.payload), ensure_ascii=False)
-        say(f"asked for and not done: {action.type} {payload}")
-    say(f"[entry {result.entry.index}, session {result.session}, {result.entry.hash[:12]}]")
+        yield Note(f"asked for and not done: {action.type} {payload}")
+    yield Note(f"[entry {result.entry.index}, session {result.session}, {result.entry.hash[:12]}]")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from mentis.errors import BadInput
 
-from .drafts import open_service, show_judgement
+from .drafts import judgement_lines, open_service
 from .files import read_bytes
 from .options import home_named, home_option, home_path, persona_option
-from .output import emit, emit_json, json_option, say, table
+from .output import say
+from .report import Note, Report, Text, prints_report
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.ledger.guardian.prove import ProfileProof
@@ -29,30 +32,33 @@ profile_option = click.option(
 
 @click.group()
 def guardian() -> None:
-    """See the rules for windows, check one, prove a profile."""
+    """List the rules for windows, check one, prove a profile."""
 
 
 @guardian.command(epilog="For example: mentis guardian rules --profile s2-4.0")
 @profile_option
 @home_option
-@json_option
-def rules(*, profile: str, as_json: bool) -> int:
+@prints_report
+def rules(*, profile: str) -> Report:
     """List every rule with what the profile does about it."""
     from mentis.ledger.guardian.profiles import level_words
     from mentis.ledger.guardian.table import RULES
     from mentis.status.guardian_data import rule_data
 
     chosen = _profile(profile)
-    if as_json:
-        emit_json({"profile": profile, "rules": [rule_data(rule, chosen) for rule in RULES]})
-        return 0
     rows = [
         (rule.number, rule.id, level_words(chosen, rule), rule.stage, rule.kind, rule.what)
         for rule in RULES
     ]
-    table(("no.", "rule", "level", "stage", "kind", "says"), rows, right=("no.",))
-    say(f"profile {profile} settles: {', '.join(chosen.settles) or 'nothing'}")
-    return 0
+    return Report(
+        {"profile": profile, "rules": [rule_data(rule, chosen) for rule in RULES]},
+        (
+            TextTable(
+                ("no.", "rule", "level", "stage", "kind", "requirement"), rows, right=("no.",)
+            ),
+            Note(f"profile {profile} settles: {', '.join(chosen.settles) or 'nothing'}"),
+        ),
+    )
 
 
 @guardian.command(epilog="For example: mentis guardian check draft.json --profile s2-4.0")
@@ -66,7 +72,7 @@ def rules(*, profile: str, as_json: bool) -> int:
 @click.option("--fresh", is_flag=True, help="Judge as in a new, healthy record.")
 @persona_option
 @home_option
-@json_option
+@prints_report
 def check(
     file: str,
     *,
@@ -74,8 +80,7 @@ def check(
     response: bool,
     fresh: bool,
     persona: str | None,
-    as_json: bool,
-) -> int:
+) -> Report:
     """Judge a draft, or a whole answer of a model; - is standard input.
 
     In a home it is judged by what the record asks for now (an audit, a new cycle, a recovery);
@@ -88,11 +93,11 @@ def check(
     judged = None if fresh else _judged_at_home(data, profile, persona, response=response)
     if judged is None:
         judged = _judged_fresh(data, profile, file, response=response)
-    if as_json:
-        emit_json({"blocked": judged.blocked, **to_object(judged)})
-    else:
-        show_judgement(judged)
-    return 1 if judged.blocked else 0
+    return Report(
+        {"blocked": judged.blocked, **to_object(judged)},
+        judgement_lines(judged),
+        code=1 if judged.blocked else 0,
+    )
 
 
 def _judged_at_home(
@@ -130,8 +135,8 @@ def _judged_fresh(data: bytes, profile: str | None, file: str, *, response: bool
 @guardian.command(epilog="For example: mentis guardian prove --profile s2-4.0")
 @profile_option
 @home_option
-@json_option
-def prove(*, profile: str, as_json: bool) -> int:
+@prints_report
+def prove(*, profile: str) -> Report:
     """Search for a window of every type in every situation that the profile lets pass.
 
     Prints a witness for each, or the fewest rules that cannot hold together. Exit code 1 when
@@ -142,19 +147,17 @@ def prove(*, profile: str, as_json: bool) -> int:
 
     chosen = _profile(profile)
     proof = proving.prove(chosen)
-    if as_json:
-        emit_json(proof_data(proof))
-    else:
-        _show_proof(proof, chosen)
-    return 1 if proof.undeclared_conflicts else 0
+    return Report(
+        proof_data(proof), _proof_lines(proof, chosen), code=1 if proof.undeclared_conflicts else 0
+    )
 
 
 @guardian.command(epilog="For example: mentis guardian explain S2-H-VERCONF")
 @click.argument("rule", metavar="RULE")
 @home_option
-@json_option
-def explain(rule: str, *, as_json: bool) -> int:
-    """Say what a rule wants, why, what passes and what breaks it, and what each profile does."""
+@prints_report
+def explain(rule: str) -> Report:
+    """Explain a rule: what it wants, why, what passes and what breaks it."""
     from mentis.ledger.guardian.examples import EXAMPLES
     from mentis.ledger.guardian.profiles import SHIPPED, level_words
     from mentis.ledger.guardian.table import find_rule
@@ -162,21 +165,21 @@ def explain(rule: str, *, as_json: bool) -> int:
 
     found = find_rule(rule)
     example = EXAMPLES.get(found.id)
-    if as_json:
-        emit_json(rule_explanation(found))
-        return 0
-    emit(f"{found.id} (no. {found.number}): {found.what}")
-    emit(f"why:    {found.why}")
-    emit(f"do:     {found.fix}")
-    emit(f"judged: at stage {found.stage}, kind {found.kind}")
-    for name, profile in SHIPPED.items():
-        emit(f"        {name}: {level_words(profile, found)}")
-    if example is not None:
-        emit(f"passes: {_change(example.passes.to_object())}")
-        emit(f"breaks: {_change(example.breaks.to_object())}")
-    if line := prompt_line(found):
-        emit(f"the model is told: {line}")
-    return 0
+
+    def text() -> Iterator[Text]:
+        yield f"{found.id} (no. {found.number}): {found.what}"
+        yield f"why:    {found.why}"
+        yield f"do:     {found.fix}"
+        yield f"judged: at stage {found.stage}, kind {found.kind}"
+        for name, profile in SHIPPED.items():
+            yield f"        {name}: {level_words(profile, found)}"
+        if example is not None:
+            yield f"passes: {_change(example.passes.to_object())}"
+            yield f"breaks: {_change(example.breaks.to_object())}"
+        if line := prompt_line(found):
+            yield f"the model is told: {line}"
+
+    return Report(rule_explanation(found), text())
 
 
 def _profile(name: str) -> GuardianProfile:
@@ -195,26 +198,26 @@ def _text(data: bytes, file: str) -> str:
         raise BadInput(message, hint="save it as UTF-8") from error
 
 
-def _show_proof(proof: ProfileProof, profile: GuardianProfile) -> None:
+def _proof_lines(proof: ProfileProof, profile: GuardianProfile) -> Iterator[Text]:
     plain = [cell for cell in proof.cells if cell.plain]
     situations = list(dict.fromkeys(cell.situation for cell in plain))
     held = {(cell.situation, cell.type): _witness(cell.window) for cell in plain}
     rows = [(name, *(held[name, kind] for kind in profile.types)) for name in situations]
-    table(("situation", *profile.types), rows)
-    say(
+    yield TextTable(("situation", *profile.types), rows)
+    yield Note(
         f"{len(proof.cells)} cells (the situations above, every combination of them, 0 to 11 risks,"
         f" each with every type), {proof.points} points; the rules ran on {proof.evaluated} windows"
     )
     if not proof.conflicts:
-        emit(f"proved  {profile.name}: a window for each of the {len(proof.cells)} cells")
+        yield f"proved  {profile.name}: a window for each of the {len(proof.cells)} cells"
         return
     for conflict in proof.conflicts:
         word = f"known conflict {conflict.name}" if conflict.name else "CONFLICT"
-        emit(
+        yield (
             f"{word}: {' and '.join(conflict.rules)} leave no window"
             f" ({conflict.situation}, {conflict.type}; {conflict.cells} cells)"
         )
-    emit(f"{proof.satisfied_cells} of {len(proof.cells)} cells have a window")
+    yield f"{proof.satisfied_cells} of {len(proof.cells)} cells have a window"
 
 
 def _witness(window: object) -> str:

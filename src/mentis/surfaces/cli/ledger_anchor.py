@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,17 +11,21 @@ import click
 from mentis.errors import UsageError
 from mentis.values.words import entries_of
 
+from .groups import RenamedGroup
 from .ledger_parts import open_own
 from .options import home_option, persona_option
-from .output import emit, emit_json, json_option, say, table
+from .report import Note, Report, Text, prints_report
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.record.keys import AnchorState
 
+_NO_ANCHORS = "no anchors; add one with: mentis ledger anchor add --file PATH"
 
-@click.group()
+
+@click.group(cls=RenamedGroup)
 def anchor() -> None:
-    """Name places outside that are told every checkpoint."""
+    """Manage the places outside that every checkpoint is sent to."""
 
 
 _file_option = click.option(
@@ -36,20 +41,19 @@ _git_option = click.option(
 @_git_option
 @persona_option
 @home_option
-@json_option
-def add(*, file: Path | None, git: Path | None, persona: str | None, as_json: bool) -> None:
-    """Name an anchor in the settings and tell it a checkpoint of now."""
+@prints_report
+def add(*, file: Path | None, git: Path | None, persona: str | None) -> Report:
+    """Add an anchor to the settings, and send it a checkpoint now."""
     from mentis.record.keys import add_anchor
 
     name = _name(file, git)
     with open_own(persona) as record:
         made = add_anchor(record, name)
-    if as_json:
-        emit_json({"anchor": name, "size": made.standing.size, "note": made.note})
-        return
-    emit(name)
     known = entries_of(made.standing.size)
-    say(f"it knows {known} from the beginning on, and is told every new checkpoint")
+    return Report(
+        {"anchor": name, "size": made.standing.size, "note": made.note},
+        (name, Note(f"it has seen {known}, and every new checkpoint is sent to it")),
+    )
 
 
 @anchor.command(epilog="For example: mentis ledger anchor remove --file /media/usb/checkpoints.txt")
@@ -57,19 +61,23 @@ def add(*, file: Path | None, git: Path | None, persona: str | None, as_json: bo
 @_git_option
 @persona_option
 @home_option
-@json_option
-def remove(*, file: Path | None, git: Path | None, persona: str | None, as_json: bool) -> None:
-    """Tell an anchor nothing more, and ask it nothing; what it knows stays where it is."""
+@prints_report
+def remove(*, file: Path | None, git: Path | None, persona: str | None) -> Report:
+    """Remove an anchor from the settings; what it has seen stays there."""
     from mentis.record.keys import remove_anchor
 
     name = _name(file, git)
     with open_own(persona, readonly=True) as record:
         remove_anchor(record, name)
-    if as_json:
-        emit_json({"removed": name})
-        return
-    emit(name)
-    say("it is told nothing more; to check with what it knows: mentis status verify --checkpoint")
+    return Report(
+        {"removed": name},
+        (
+            name,
+            Note(
+                "it is told nothing more; to check with what it knows: mentis verify --checkpoint"
+            ),
+        ),
+    )
 
 
 def _name(file: Path | None, git: Path | None) -> str:
@@ -81,22 +89,17 @@ def _name(file: Path | None, git: Path | None) -> str:
 @anchor.command("list", epilog="For example: mentis ledger anchor list --json")
 @persona_option
 @home_option
-@json_option
-def list_(*, persona: str | None, as_json: bool) -> int:
-    """Show the anchors and how far each one knows the ledger."""
+@prints_report
+def list_(*, persona: str | None) -> Report:
+    """List the anchors, and how many entries each has seen."""
     from mentis.record.keys import list_anchors
     from mentis.record.record_data import anchors_data
 
     with open_own(persona, readonly=True) as record:
-        if as_json:
-            emit_json(anchors_data(record))
-            return 0
+        data = anchors_data(record)
         states, count = list_anchors(record), record.store.count(record.agent)
-    if not states:
-        say("no anchors; add one with: mentis ledger anchor add --file PATH")
-        return 0
-    table(("anchor", "knows"), [(s.name, _knows(s, count)) for s in states])
-    return 0
+    grid = TextTable(("anchor", "entries"), [(s.name, _knows(s, count)) for s in states])
+    return Report(data, grid if states else Note(_NO_ANCHORS))
 
 
 def _knows(state: AnchorState, count: int) -> str:
@@ -109,19 +112,22 @@ def _knows(state: AnchorState, count: int) -> str:
 @anchor.command(epilog="For example: mentis ledger anchor push")
 @persona_option
 @home_option
-@json_option
-def push(*, persona: str | None, as_json: bool) -> int:
-    """Make a checkpoint now and tell it to every anchor; exit code 1 when one cannot be told."""
+@prints_report
+def push(*, persona: str | None) -> Report:
+    """Sign a checkpoint now, and send it to every anchor.
+
+    Exit code 1 when one cannot be reached.
+    """
     with open_own(persona) as record:
         made = record.checkpoint()
-    if as_json:
-        told = {"size": made.standing.size, "told": made.told, "faults": made.faults}
-        emit_json(told)
-        return 1 if made.faults else 0
-    for name in made.told:
-        emit(name)
-    for fault in made.faults:
-        say(fault)
-    if not made.told and not made.faults:
-        say("no anchors; add one with: mentis ledger anchor add --file PATH")
-    return 1 if made.faults else 0
+    sent = {"anchors": made.told, "told": made.told}  # `told` is its older name
+    told = {"size": made.standing.size, **sent, "faults": made.faults}
+
+    def text() -> Iterator[Text]:
+        yield from made.told
+        for fault in made.faults:
+            yield Note(fault)
+        if not made.told and not made.faults:
+            yield Note(_NO_ANCHORS)
+
+    return Report(told, text(), code=1 if made.faults else 0)

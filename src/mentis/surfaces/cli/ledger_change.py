@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -11,20 +12,21 @@ from mentis.errors import UsageError
 from mentis.values.words import entries_of
 
 from .ledger_parts import entry_object, open_own
-from .options import MAX_INDEX, home_option, home_path, persona_option
-from .output import as_talk, emit, emit_json, json_option, say
+from .options import MAX_INDEX, Number, home_option, home_path, persona_option
+from .output import as_talk
+from .report import Note, Report, Text, prints_report
 
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
 @click.command(epilog='For example: mentis ledger erase 12 --field window --reason "Art. 17"')
-@click.argument("index", metavar="ENTRY", type=click.IntRange(0, MAX_INDEX))
+@click.argument("index", metavar="ENTRY", type=Number(0, MAX_INDEX))
 @click.option("--field", "fields", multiple=True, metavar="NAME", help="Only this field.")
 @click.option("--reason", required=True, help="Why; it is kept in the tombstone.")
 @yes_option
 @persona_option
 @home_option
-@json_option
+@prints_report
 def erase(
     index: int,
     *,
@@ -32,8 +34,7 @@ def erase(
     reason: str,
     yes: bool,
     persona: str | None,
-    as_json: bool,
-) -> None:
+) -> Report:
     """Remove values and their salts from an entry, for good.
 
     What stays is the commitment, which nobody can guess back, and a signed entry that says what
@@ -56,26 +57,29 @@ def erase(
         also = f" and {said}" if said and said.numbers else ""
         _confirm(f"erase {what}{also} for good?", yes=yes)
         done = erase_entry(record, entry, fields, reason=reason)
-    if as_json:
-        emit_json(erasure_data(done))
-        return
-    emit(f"erased {', '.join(named)} of entry {index}; entry {done.tombstone.index} says so")
-    if not fields and done.left:
-        say(f"its delivery {entry.delivery!r} stays: the same draft is known, should it come again")
-    if said and said.numbers:
-        say(f"emptied {said}; what others made of it (summaries, memories) is not looked through")
-    for place in done.remains:
-        say(f"note: it may still be in {place}")
+
+    def text() -> Iterator[Text]:
+        yield f"erased {', '.join(named)} of entry {index}; entry {done.tombstone.index} says so"
+        if not fields and done.left:
+            known = "the same draft is known, should it come again"
+            yield Note(f"its delivery {entry.delivery!r} stays: {known}")
+        if said and said.numbers:
+            others = "what others made of it (summaries, memories) is not looked through"
+            yield Note(f"emptied {said}; {others}")
+        for place in done.remains:
+            yield Note(f"note: it may still be in {place}")
+
+    return Report(erasure_data(done), text())
 
 
 @click.command(epilog="For example: mentis ledger rotate --keep 10000")
-@click.option("--keep", type=click.IntRange(min=1), metavar="N", help="The last N entries stay.")
+@click.option("--keep", type=Number(min=1), metavar="N", help="The last N entries stay.")
 @click.option("--before", metavar="INDEX|TIME", help="Everything older goes into a segment.")
 @click.option("--expire", is_flag=True, help="Delete segments older than the policy keeps them.")
 @yes_option
 @persona_option
 @home_option
-@json_option
+@prints_report
 def rotate(
     *,
     keep: int | None,
@@ -83,8 +87,7 @@ def rotate(
     expire: bool,
     yes: bool,
     persona: str | None,
-    as_json: bool,
-) -> None:
+) -> Report:
     """Move old entries out of the database into a sealed file that proves itself.
 
     Their hashes stay, so every proof can still be made, and verification reads the file. With
@@ -93,8 +96,7 @@ def rotate(
     if [keep is not None, before is not None, expire].count(True) != 1:
         raise UsageError("what is to go?", hint="give one of --keep, --before, --expire")
     if expire:
-        _expire(persona, yes=yes, as_json=as_json)
-        return
+        return _expire(persona, yes=yes)
     from mentis.record import rotation
     from mentis.record.record_data import rotation_data
 
@@ -104,14 +106,12 @@ def rotate(
         else:
             index = rotation.index_before(record, before or "")
         done = rotation.rotate(record, index)
-    if as_json:
-        emit_json(rotation_data(done))
-        return
-    emit(str(done.path))
-    say(f"entries {done.first} to {done.last} are sealed there and no longer in the database")
+    sealed = f"entries {done.first} to {done.last} are sealed there"
+    text = (str(done.path), Note(f"{sealed} and no longer in the database"))
+    return Report(rotation_data(done), text)
 
 
-def _expire(persona: str | None, *, yes: bool, as_json: bool) -> None:
+def _expire(persona: str | None, *, yes: bool) -> Report:
     from mentis.record.record_data import expiry_data
     from mentis.record.rotation import expire
 
@@ -120,12 +120,12 @@ def _expire(persona: str | None, *, yes: bool, as_json: bool) -> None:
         _confirm(f"delete the segments that are older than {days} days for good?", yes=yes)
         done = expire(record)
     files = [str(path) for path in done.files]
-    if as_json:
-        emit_json(expiry_data(done))
-        return
-    for file in files:
-        emit(file)
-    say(f"entry {done.entry.index} says so" if done.entry else "no segment is that old")
+
+    def text() -> Iterator[Text]:
+        yield from files
+        yield Note(f"entry {done.entry.index} says so" if done.entry else "no segment is that old")
+
+    return Report(expiry_data(done), text())
 
 
 @click.command(
@@ -144,7 +144,7 @@ def _expire(persona: str | None, *, yes: bool, as_json: bool) -> None:
 @yes_option
 @persona_option
 @home_option
-@json_option
+@prints_report
 def accept_rollback(
     *,
     reason: str,
@@ -152,8 +152,7 @@ def accept_rollback(
     without_anchors: bool,
     yes: bool,
     persona: str | None,
-    as_json: bool,
-) -> None:
+) -> Report:
     """Go on with a ledger that is shorter or other than its last checkpoint.
 
     That decision is itself an entry, signed, and verification tells it for ever after. It names
@@ -169,23 +168,24 @@ def accept_rollback(
         done = record_rollback.accept_rollback(
             record, reason=reason, checkpoints=checkpoints, without_anchors=without_anchors
         )
-    if as_json:
-        told = {"unread": list(done.unread), "aside": [str(path) for path in done.aside]}
-        emit_json({**entry_object(done.entry), **told})
-        return
-    emit(f"entry {done.entry.index} says that a rollback was accepted: {reason}")
-    for fault in done.unread:
-        say(f"note: {fault}; the checkpoints it knows are not given up")
-    for path in done.aside:
-        say(f"note: {path} holds entries that are given up, and is no segment any more")
+    told = {"unread": list(done.unread), "aside": [str(path) for path in done.aside]}
+
+    def text() -> Iterator[Text]:
+        yield f"entry {done.entry.index} says that a rollback was accepted: {reason}"
+        for fault in done.unread:
+            yield Note(f"note: {fault}; the checkpoints it knows are not given up")
+        for path in done.aside:
+            yield Note(f"note: {path} holds entries that are given up, and is no segment any more")
+
+    return Report({**entry_object(done.entry), **told}, text())
 
 
 @click.command(epilog="For example: mentis ledger repair")
 @persona_option
 @home_option
-@json_option
-def repair(*, persona: str | None, as_json: bool) -> int:
-    """Say what is wrong, and append an entry that points at it. Nothing is ever rewritten.
+@prints_report
+def repair(*, persona: str | None) -> Report:
+    """Report damage, and append an entry that points at it. Nothing is ever rewritten.
 
     The database is asked for damage, too. News of acts that no entry bears out is taken away, once
     that is recorded. A ledger that was rolled back is only reported: accept
@@ -196,22 +196,24 @@ def repair(*, persona: str | None, as_json: bool) -> int:
     with open_own(persona) as record:
         done = record.repair()
     wrong = bool(done.entry or done.refusal)
-    if as_json:
-        emit_json(repair_data(done))
-        return 1 if wrong else 0
-    for line in done.database:
-        emit(f"database: {line}")
-    for finding in done.verdict.findings:
-        emit(f"entry {finding.index}, {finding.column}: {finding.message} ({finding.attack})")
-    if done.verdict.more:
-        emit(f"and {done.verdict.more} more")
-    if done.taken:
-        say(f"taken away: what was said to have come of {', '.join(done.taken)}")
-    if done.refusal:
-        emit(done.refusal)
-        say("hint: restore it, or go on with `mentis ledger accept-rollback --reason ...`")
-    say(_summary(done.entry.index if done.entry else None, wrong=wrong))
-    return 1 if wrong else 0
+
+    def text() -> Iterator[Text]:
+        for line in done.database:
+            yield f"database: {line}"
+        for finding in done.verdict.findings:
+            yield f"entry {finding.index}, {finding.column}: {finding.message} ({finding.attack})"
+        if done.verdict.more:
+            yield f"and {done.verdict.more} more"
+        if done.taken:
+            yield Note(f"taken away: what was said to have come of {', '.join(done.taken)}")
+        if done.refusal:
+            yield done.refusal
+            yield Note(
+                "hint: restore it, or go on with `mentis ledger accept-rollback --reason ...`"
+            )
+        yield Note(_summary(done.entry.index if done.entry else None, wrong=wrong))
+
+    return Report(repair_data(done), text(), code=1 if wrong else 0)
 
 
 def _summary(index: int | None, *, wrong: bool) -> str:

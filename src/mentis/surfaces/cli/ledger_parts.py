@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .options import home_path
-from .output import emit, table
+from .report import Text
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.record.record import Record
@@ -26,22 +27,26 @@ def entry_object(entry: Entry) -> dict[str, object]:
     return to_object(entry)
 
 
-def show_entries(entries: Sequence[Entry]) -> None:
+def entries_table(entries: Sequence[Entry]) -> Iterator[Text]:
     rows = [
         (str(entry.index), entry.time, entry.kind, entry.source, entry.hash[:16])
         for entry in entries
     ]
-    table(("entry", "time", "kind", "source", "hash"), rows, right=("entry",))
+    yield TextTable(("entry", "time", "kind", "source", "hash"), rows, right=("entry",))
 
 
-def show_entry(entry: Entry) -> None:
+def entry_lines(entry: Entry, left_out: Mapping[str, str] | None = None) -> Iterator[Text]:
+    """`left_out`: fields that are not in this export, with the reason."""
+    reasons = left_out or {}
     for name in ("agent", "index", "time", "source", "kind", "ruleset", "prev", "hash", "delivery"):
         value = getattr(entry, name)
         if value is not None:
-            emit(f"{name:9} {value}")
+            yield f"{name:9} {value}"
     for name, commitment in entry.fields.items():
         if name in entry.body:
             told = json.dumps(entry.body[name], ensure_ascii=False, indent=2)
+        elif name in reasons:
+            told = f"left out of this file ({reasons[name]}); its commitment is {commitment}"
         else:
             told = f"erased; its commitment is {commitment}"
-        emit(f"{name}: {told}")
+        yield f"{name}: {told}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -19,7 +20,8 @@ from .options import (
     scope_option,
     session_option,
 )
-from .output import emit, emit_json, emit_line, json_option, say
+from .output import emit_line
+from .report import Note, Report, Text, prints_report
 
 if TYPE_CHECKING:
     from mentis.talk.live import LiveSession
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 @route_option
 @session_option
 @home_option
-@json_option
+@prints_report
 def live(
     *,
     updates: bool,
@@ -48,9 +50,8 @@ def live(
     persona: str | None,
     route: str,
     session: str,
-    as_json: bool,
-) -> None:
-    """Print what a voice session is opened with, and what has changed since.
+) -> Report | None:
+    """Print the prompt that opens a voice session, and its updates.
 
     With --updates everything is a line of JSON, the opening too. A line of input is an object that
     says what is around the conversation now (`place`, `weather`, `feeling`, `people`, `thoughts`,
@@ -68,25 +69,20 @@ def live(
             lambda: talk.agent.live(session=session, attachments=media, scope=scope)
         )
         if not updates:
-            _show(opened, as_json=as_json)
-            return
+            return Report(live_data(opened), _lines(opened))
         emit_line(live_data(opened))
         for number, line in enumerate(sys.stdin, 1):
             around = _around(line.strip(), number)
             told = talk.wait_for(lambda around=around: opened.update(around))
             emit_line(live_update_data(told))
+    return None
 
 
-def _show(opened: LiveSession, *, as_json: bool) -> None:
-    from mentis.talk.talk_data import live_data
-
-    if as_json:
-        emit_json(live_data(opened))
-        return
-    emit(opened.instructions)
+def _lines(opened: LiveSession) -> Iterator[Text]:
+    yield opened.instructions
     for loss in opened.opening.rendering.losses:
-        say(f"not told: {loss.message}")
-    say(f"[entry {opened.entry.index}]")
+        yield Note(f"not told: {loss.message}")
+    yield Note(f"[entry {opened.entry.index}]")
 
 
 def _around(line: str, number: int) -> Surroundings | None:

@@ -13,77 +13,87 @@ import click
 
 from mentis.errors import MentisError, UsageError
 
+from .logs import log_error, log_scope, logs_json
+from .notices import told_notices
 from .output import STOPPED, say, say_all, show_error
 
-# Name: module, help. The help stands here so that `mentis --help` loads no command at all.
-COMMANDS = {
-    "init": ("init", "Make a home with a shipped persona."),
-    "chat": ("chat", "Talk to a persona; the answer streams and the turn is recorded."),
-    "sessions": ("sessions", "See conversations, title them, say something anew, sum them up."),
-    "afterthought": ("afterthought", "Let a persona think once more, and write if it wants to."),
-    "tick": ("tick", "Let an agent think for one moment, with what it senses."),
-    "run": ("run", "Let an agent live: it goes on ticking until it is told to stop."),
-    "sense": ("sense", "Give an agent something to sense, and see what waits for it."),
-    "beat": ("beat", "Let an agent have a moment of its own, and see those it had."),
-    "deliver": ("deliver", "Tell what came of acts after the turn that asked for them."),
-    "live": ("live", "Print what a voice session is opened with, and what has changed since."),
-    "demo": ("demo", "Show one real turn, end to end, and check every claim."),
-    "recall": ("recall", "Show which tools, skills and memories come to mind for a task, and why."),
-    "assemble": ("assemble", "Print the prompt for a task as one text, or as JSON."),
-    "compose": ("compose", "Show what the model would be told, block by block, and why."),
-    "render": ("render", "Show the exact payload that would be sent."),
-    "normalise": ("normalise", "Read a recorded answer of any wire format into one form."),
-    "call": ("call", "Send a payload or a message and print what comes back."),
-    "prompts": ("prompts", "See, edit and check the blocks the prompt is made of."),
-    "persona": ("persona", "See and make personas, and keep their memory files."),
-    "acts": ("acts", "See what waits for your yes, decide, and what became of acts."),
-    "tools": ("tools", "See, try, add and trust what the agent can do."),
-    "skills": ("skills", "See the skills of a home, and check their files."),
-    "memory": ("memory", "Keep, search, check and move what a persona remembers."),
-    "people": ("people", "Keep what the agent knows of people, told when they take part."),
-    "state": ("state", "See what a persona wants and holds in mind, how that changed; go back."),
-    "status": ("status", "Record windows, read the record, verify it."),
-    "ledger": ("ledger", "Look at the record, prove and seal it, hand it over."),
-    "cost": ("cost", "Say what calls to models cost, and why."),
-    "why": ("why", "Say what the model was told in a recorded turn, and why."),
-    "replay": ("replay", "Put a recorded turn together again, and say whether it is the same."),
-    "fork": ("fork", "Change one block of a recorded turn, and see what else changes."),
-    "guardian": ("guardian", "See the rules for windows, check one, prove a profile."),
-    "record": ("record", "Record what another agent asks of models; start it, or stand by."),
-    "mcp": (
-        "mcp",
-        "Serve the ledger and the prompts to an MCP client on standard input and output.",
-    ),
-    "serve": (
-        "serve",
-        "Let existing clients talk to the agents of a home, as if each were a model.",
-    ),
-    "studio": (
-        "studio",
-        "Open a window on a home in the browser: talk, and see what the model was told and why.",
-    ),
-    "tokens": ("tokens", "Make, list and revoke the tokens that clients reach your agents with."),
-    "manifest": (
-        "manifest",
-        "Prepare tools, skills and screening patterns, and check what is prepared.",
-    ),
-    "screening": (
-        "screening",
-        "Test the filter for text from outside, ask why, make it fit your text.",
-    ),
-    "eval": ("eval", "Measure the parts that choose, on fixed sets of examples."),
-    "routes": (
-        "routes",
-        "See and add where requests can go, whether they get there, and trust them with keys.",
-    ),
-    "models": ("models", "Fetch, find and remove packaged model weights."),
-    "settings": (
-        "settings",
-        "Show every setting, its value and where it came from; set and unset one.",
-    ),
-    "completion": ("completion", "Print the script that completes commands in your shell."),
-    "version": ("version", "Print the version of Mentis and of Python."),
+# Group: name: module, help. The help stands here so that `mentis --help` loads no command at all.
+START = "Start here"
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    START: {
+        "init": ("init", "Make a home with a shipped persona, and choose who answers."),
+        "chat": ("chat", "Talk to a persona; answers stream, and turns are recorded."),
+        "studio": ("studio", "Open the studio in your browser: eight screens on a home."),
+        "why": ("why", "Show what the model was told in a recorded turn, and why."),
+        "cost": ("cost", "Show what calls to models cost, and why."),
+        "verify": ("status_verify", "Check every entry against its hash and its predecessor."),
+    },
+    "Talk": {
+        "sessions": ("sessions", "List, search, title, edit and summarise conversations."),
+        "afterthought": (
+            "afterthought",
+            "Let a persona think once more, and write if it wants to.",
+        ),
+        "deliver": ("deliver", "Deliver results of acts that came after their turn."),
+        "live": ("live", "Print the prompt that opens a voice session, and its updates."),
+        "serve": ("serve", "Serve the agents of a home to existing clients, as models."),
+        "tokens": ("tokens", "Create, list and revoke the tokens that clients use."),
+    },
+    "Prompts and personas": {
+        "prompts": ("prompts", "See, edit and check the blocks that prompts are made of."),
+        "persona": ("persona", "See and make personas, and edit their memory files."),
+        "compose": ("compose", "Show what the model would be told, block by block, and why."),
+        "render": ("render", "Show the exact payload that would be sent."),
+        "recall": ("recall", "Show which tools, skills and memories a task recalls, and why."),
+        "assemble": ("assemble", "Print the prompt for a task as one text, or as JSON."),
+    },
+    "Memory": {
+        "memory": ("memory", "Add, search, check, export and import memories."),
+        "people": ("people", "Keep notes on people, for conversations they take part in."),
+        "state": ("state", "See and edit a persona's goals and what it holds in mind."),
+        "screening": ("screening", "Test, explain and calibrate the filter for outside text."),
+    },
+    "Tools": {
+        "tools": ("tools", "List, try, add and trust the tools of an agent."),
+        "skills": ("skills", "List the skills of a home, and check their files."),
+        "acts": ("acts", "Approve or deny acts, and see what became of each."),
+        "mcp": ("mcp", "Serve the record and the prompts to an MCP client, on stdio."),
+    },
+    "The record": {
+        "export": (
+            "ledger",
+            "Write one file that an auditor can check without Mentis.",
+        ),
+        "ledger": ("ledger", "Inspect, prove and seal the record; erase, rotate, repair."),
+        "status": ("status", "Record status windows; list, count and check entries."),
+        "guardian": ("guardian", "List the rules for windows, check one, prove a profile."),
+        "replay": ("replay", "Rebuild the prompt of a recorded turn, and compare every byte."),
+        "fork": ("fork", "Change one block of a recorded turn, and see the difference."),
+        "record": ("record", "Record the model calls of another program."),
+    },
+    "Living": {
+        "run": ("run", "Let an agent live: tick after tick, until you stop it."),
+        "tick": ("tick", "Let an agent think for one moment, with what it senses."),
+        "sense": ("sense", "Queue something for an agent to sense, and manage the queue."),
+        "beat": ("beat", "Let an agent have a moment of its own, and list past ones."),
+    },
+    "Setup": {
+        "routes": ("routes", "List, add, check and trust the routes to models."),
+        "models": ("models", "Find models on this machine, add a file, choose who answers."),
+        "settings": ("settings", "Show every setting and where it comes from; set, unset."),
+        "upgrade": ("upgrade", "Show what this version changes in a home; --apply does it."),
+        "completion": ("completion", "Print the script that completes commands in your shell."),
+        "version": ("version", "Print the version of Mentis and of Python."),
+    },
+    "For developers": {
+        "demo": ("demo", "Show one real turn, end to end, and check every claim."),
+        "call": ("call", "Send a payload or a message, and print what comes back."),
+        "normalise": ("normalise", "Convert a recorded answer of any wire format to one form."),
+        "manifest": ("manifest", "Embed tools, skills and screening patterns ahead of time."),
+        "eval": ("eval", "Measure selection and screening on fixed sets of examples."),
+    },
 }
+COMMANDS = {name: found for group in GROUPS.values() for name, found in group.items()}
 _OLD_NAMES = {"grillo": "beat"}
 
 
@@ -114,14 +124,37 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        # One left edge for all groups.
+        width = max(map(len, COMMANDS))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                rows = [(name.ljust(width), text) for name, (_, text) in commands.items()]
+                formatter.write_dl(rows)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            say(_first_screen(ctx))
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
+
+
+def _first_screen(ctx: click.Context) -> str:
+    """Fits 80 by 24: what a newcomer needs, and the names of all the rest."""
+    formatter = ctx.make_formatter()
+    formatter.write("Git blame for everything your agent was told and did.\n")
+    with formatter.section(START):
+        formatter.write_dl([(name, text) for name, (_, text) in GROUPS[START].items()])
+    with formatter.section("More"):
+        rest = [(title, ", ".join(group)) for title, group in GROUPS.items() if title != START]
+        formatter.write_dl(rest)
+    formatter.write("\nmentis --help says what each does, mentis COMMAND --help how.\n")
+    return formatter.getvalue().rstrip("\n")
 
 
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Start with: mentis demo",
+    epilog="Six commands are enough to begin: those under Start here. See it work: mentis demo",
 )
 @click.option("--home", metavar="FOLDER", help="The home to work in (or set MENTIS_HOME).")
 @click.option("--debug", is_flag=True, help="Show the whole traceback when something breaks.")
@@ -148,7 +181,8 @@ def run(args: list[str]) -> int:
     """The exit code of a command line; everything that can go wrong is reported here."""
     say_all()
     try:
-        return _run(args)
+        with told_notices(), log_scope():
+            return _run(args)
     except BaseException as error:
         if not _interrupted(error):
             raise
@@ -208,6 +242,8 @@ def _tell(error: Exception, args: list[str]) -> None:
     match error:
         case click.Abort():
             say("stopped")
+        case MentisError() if logs_json():
+            log_error(error)
         case MentisError():
             show_error(error, as_json="--json" in args)
         case OSError(errno=errno.ENOSPC):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,8 @@ import click
 from mentis.errors import UsageError
 
 from .options import home_option, home_path
-from .output import emit, emit_json, json_option, say
+from .output import say
+from .report import Note, Report, Text, prints_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,15 +58,14 @@ file_option = click.option(
 )
 
 
-def _sources(command: Callable[..., object]) -> Callable[..., object]:
-    for option in (json_option, home_option, embedder_option, file_option):
-        command = option(command)
-    return tools_option(skills_option(patterns_option(command)))
+def _sources(command: Callable[..., Report]) -> Callable[..., int]:
+    printed = file_option(embedder_option(home_option(prints_report(command))))
+    return tools_option(skills_option(patterns_option(printed)))
 
 
 @click.group()
 def manifest() -> None:
-    """Prepare tools, skills and screening patterns, and check what is prepared."""
+    """Embed tools, skills and screening patterns ahead of time."""
 
 
 @manifest.command(epilog="For example: mentis manifest build --tools tools.json")
@@ -78,9 +79,8 @@ def build(
     file: Path | None,
     choice: Choice,
     anew: bool,
-    as_json: bool,
-) -> None:
-    """Embed tools and skills and keep their vectors; what did not change is kept as it is."""
+) -> Report:
+    """Embed tools and skills; what did not change is kept as it is."""
     from functools import partial
 
     from mentis.tools.selection import build as build_it
@@ -90,21 +90,21 @@ def build(
     for step in made.degraded:
         say(f"note: {step.part}: {step.reason}")
     header = made.manifest.header
-    if as_json:
-        emit_json(
-            {
-                "file": str(made.path),
-                "entries": len(made.manifest.entries),
-                "embedded": made.embedded,
-                "model": header.model,
-                "dimension": header.dimension,
-                "content": header.content,
-                "problems": list(problems),
-            }
-        )
-        return
-    emit(str(made.path))
-    say(f"{len(made.manifest.entries)} entries, {made.embedded} of them embedded now")
+    return Report(
+        {
+            "file": str(made.path),
+            "entries": len(made.manifest.entries),
+            "embedded": made.embedded,
+            "model": header.model,
+            "dimension": header.dimension,
+            "content": header.content,
+            "problems": list(problems),
+        },
+        (
+            str(made.path),
+            Note(f"{len(made.manifest.entries)} entries, {made.embedded} of them embedded now"),
+        ),
+    )
 
 
 @manifest.command(epilog="For example: mentis manifest check --tools tools.json")
@@ -116,22 +116,26 @@ def check(
     *,
     file: Path | None,
     choice: Choice,
-    as_json: bool,
-) -> int:
-    """Say what a build would change. Exit code 1 when it would change something."""
+) -> Report:
+    """Show what a build would change. Exit code 1 when it would change something."""
     from mentis.tools.selection import check as check_it
 
     capabilities, problems = _gather(tool_files, skill_folders, pattern_files, file)
     differences = check_it(capabilities, _place(file), choice=choice)
-    if as_json:
-        told = [{"name": one.name, "what": one.what} for one in differences]
-        emit_json({"current": not differences, "differences": told, "problems": list(problems)})
-    elif differences:
-        for one in differences:
-            emit(f"{one.name} {one.what}".strip())
-    else:
-        emit("the manifest is current")
-    return 1 if differences else 0
+    told = [{"name": one.name, "what": one.what} for one in differences]
+
+    def text() -> Iterator[Text]:
+        if differences:
+            for one in differences:
+                yield f"{one.name} {one.what}".strip()
+        else:
+            yield "the manifest is current"
+
+    return Report(
+        {"current": not differences, "differences": told, "problems": list(problems)},
+        text(),
+        code=1 if differences else 0,
+    )
 
 
 def _gather(

@@ -11,7 +11,7 @@ from .memory_transfer import export, import_, rebuild
 
 @click.group()
 def memory() -> None:
-    """Keep, search, check and move what a persona remembers.
+    """Add, search, check, export and import memories.
 
     These are the memories that are searched: facts, decisions, episodes. The files a persona keeps
     about itself are under `mentis persona files`.

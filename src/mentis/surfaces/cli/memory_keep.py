@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from mentis.values.trust import Trust
 
-from .memory_parts import VOUCHED, common, draft_of, open_own, said_options, say_degraded
+from .memory_parts import VOUCHED, common, degraded_lines, draft_of, open_own, said_options
 from .options import given_text
-from .output import emit, emit_json, say
+from .report import Note, Report, Text
 
 if TYPE_CHECKING:
     from mentis.values.memories import StoredMemory
@@ -26,17 +27,16 @@ def add(
     *,
     from_file: TextIO | None,
     persona: str | None,
-    as_json: bool,
     **said: object,
-) -> None:
-    """Remember something. What is known already stays one memory, with a note."""
+) -> Report:
+    """Add a memory. What is known already stays one memory, with a note."""
     import anyio
 
     wanted = given_text(text, from_file)
     if wanted is None or (text is not None and from_file is not None):
         raise click.UsageError("give a TEXT or --from-file, and not both")
     with open_own(persona) as memories:
-        _tell(anyio.run(memories.remember, draft_of(wanted, said)), as_json=as_json)
+        return _tell(anyio.run(memories.remember, draft_of(wanted, said)))
 
 
 @click.command(epilog='For example: mentis memory supersede ID "Lena plays the viola now."')
@@ -51,46 +51,40 @@ def supersede(
     *,
     newer: str | None,
     persona: str | None,
-    as_json: bool,
     **said: object,
-) -> None:
-    """Put a newer memory in the place of an old one, which stays but is found no more."""
+) -> Report:
+    """Replace a memory by a newer one; the old one is kept, but not found."""
     import anyio
-
-    from mentis.codec.forms import to_object
 
     if (text is None) == (newer is None):
         raise click.UsageError("give a TEXT or --by, and not both")
     with open_own(persona) as memories:
         if text is not None:
             draft = draft_of(text, said)
-            _tell(anyio.run(memories.supersede, memory_id, draft), as_json=as_json)
-            return
+            return _tell(anyio.run(memories.supersede, memory_id, draft))
         old = memories.supersede_by(memory_id, newer or "")
-    if as_json:
-        emit_json(to_object(old))
-    else:
-        say(f"{old.id} is superseded by {old.superseded_by}")
+    return Report(old, Note(f"{old.id} is superseded by {old.superseded_by}"))
 
 
 @click.command(epilog="For example: mentis memory forget ID")
 @click.argument("memory_ids", metavar="ID...", nargs=-1, required=True)
 @common
-def forget(memory_ids: tuple[str, ...], *, persona: str | None, as_json: bool) -> None:
+def forget(memory_ids: tuple[str, ...], *, persona: str | None) -> Report:
     """Forget memories for good: text, vectors, index. There is no undo."""
     with open_own(persona) as memories:
         for memory_id in memory_ids:
             memories.get(memory_id)  # all of them are there, or nothing is forgotten
         for memory_id in dict.fromkeys(memory_ids):
             memories.forget(memory_id)
-            if not as_json:
-                say(f"forgot {memory_id}")
         remains = memories.remains
-    if as_json:
-        emit_json({"forgotten": list(dict.fromkeys(memory_ids)), "remains": list(remains)})
-        return
-    for place in remains:
-        say(f"its bytes may still be in {place}")
+    gone = list(dict.fromkeys(memory_ids))
+    return Report(
+        {"forgotten": gone, "remains": list(remains)},
+        (
+            [Note(f"forgot {memory_id}") for memory_id in gone],
+            [Note(f"its bytes may still be in {place}") for place in remains],
+        ),
+    )
 
 
 @click.command(epilog='For example: mentis memory promote ID --trust owner -m "I checked it"')
@@ -103,25 +97,19 @@ def forget(memory_ids: tuple[str, ...], *, persona: str | None, as_json: bool) -
 )
 @click.option("-m", "--reason", required=True, metavar="TEXT", help="Why: it is recorded.")
 @common
-def promote(memory_id: str, *, trust: str, reason: str, persona: str | None, as_json: bool) -> None:
+def promote(memory_id: str, *, trust: str, reason: str, persona: str | None) -> Report:
     """Vouch for a memory from outside. This is an entry of the ledger."""
-    from mentis.codec.forms import to_object
-
     with open_own(persona) as memories:
         entry = memories.promote(memory_id, Trust(trust), reason=reason)
-    if as_json:
-        emit_json(to_object(entry))
-    else:
-        say(f"{memory_id} is {trust} now; entry {entry.index}")
+    return Report(entry, Note(f"{memory_id} is {trust} now; entry {entry.index}"))
 
 
-def _tell(made: StoredMemory, *, as_json: bool) -> None:
-    from mentis.codec.forms import to_object
+def _tell(made: StoredMemory) -> Report:
 
-    if as_json:
-        emit_json(to_object(made))
-        return
-    emit(made.memory.id)
-    for note in made.notes:
-        say(note)
-    say_degraded(made.degraded)
+    def text() -> Iterator[Text]:
+        yield made.memory.id
+        for note in made.notes:
+            yield Note(note)
+        yield from degraded_lines(made.degraded)
+
+    return Report(made, text())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,14 +11,16 @@ import click
 
 from .memory_parts import (
     common,
+    degraded_lines,
     filter_of,
     filter_options,
+    memories_table,
     open_own,
-    say_degraded,
     short,
-    show_memories,
 )
-from .output import emit_json, say, table
+from .options import Number
+from .report import Note, Report, Text
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +42,7 @@ way_option = click.option(
     help="By meaning and words, by meaning, or by words.",
 )
 limit_option = click.option(
-    "--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many."
+    "--limit", type=Number(1, 1000), default=10, show_default=True, help="How many."
 )
 decay_option = click.option(
     "--half-life",
@@ -57,16 +60,10 @@ decay_option = click.option(
 @decay_option
 @filter_options
 @common
-def search(query: str, *, persona: str | None, as_json: bool, **given: object) -> None:
+def search(query: str, *, persona: str | None, **given: object) -> Report:
     """Find the memories that fit a query best."""
-    from mentis.codec.forms import to_object
-
     found = _search(query, persona, given)
-    if as_json:
-        emit_json(to_object(found))
-        return
-    _show(found.hits)
-    _say_rest(found)
+    return Report(found, found_lines(found))
 
 
 @click.command(epilog='For example: mentis memory why "who plays an instrument"')
@@ -77,38 +74,36 @@ def search(query: str, *, persona: str | None, as_json: bool, **given: object) -
 @decay_option
 @filter_options
 @common
-def why(
-    query: str, *, memory_id: str | None, persona: str | None, as_json: bool, **given: object
-) -> None:
+def why(query: str, *, memory_id: str | None, persona: str | None, **given: object) -> Report:
     """Show each candidate's scores and why it was in or out, near misses included."""
     from mentis.codec.forms import to_object
 
     found = _search(query, persona, given)
     rows = [row for row in (*found.hits, *found.near) if memory_id in (None, row.memory.id)]
-    if as_json:
-        rest = to_object(replace(found, hits=(), near=()))
-        told = {name: value for name, value in rest.items() if name not in ("hits", "near")}
-        emit_json({**told, "candidates": [to_object(row) for row in rows]})
-        return
-    _show_reasons(rows)
-    if memory_id and not rows:
-        say(f"{memory_id} was no candidate: no word and no meaning in common, or too far behind")
-    _say_rest(found)
+    rest = to_object(replace(found, hits=(), near=()))
+    told = {name: value for name, value in rest.items() if name not in ("hits", "near")}
+
+    def text() -> Iterator[Text]:
+        yield from _reasons(rows)
+        if memory_id and not rows:
+            yield Note(
+                f"{memory_id} was no candidate: no word and no meaning in common, or too far behind"
+            )
+        yield from _rest(found)
+
+    return Report({**told, "candidates": rows}, text())
 
 
 @click.command("list", epilog="For example: mentis memory list --kind decision --json")
 @filter_options
+@click.option("--limit", type=Number(1), metavar="N", help="Only the first so many.")
+@click.option("--after", default="", metavar="ID", help="Go on behind this one.")
 @common
-def list_(*, persona: str | None, as_json: bool, **given: object) -> None:
+def list_(*, limit: int | None, after: str, persona: str | None, **given: object) -> Report:
     """List memories, in the order of their ids."""
-    from mentis.codec.forms import to_object
-
     with open_own(persona) as memories:
-        kept = memories.list(filter_of(given))
-    if as_json:
-        emit_json([to_object(memory) for memory in kept])
-    else:
-        show_memories(kept)
+        kept = memories.page(filter_of(given), count=limit, after=after)
+    return Report(kept, memories_table(kept))
 
 
 @click.command(epilog='For example: mentis memory quarantine --release ID -m "it is a quote"')
@@ -116,49 +111,34 @@ def list_(*, persona: str | None, as_json: bool, **given: object) -> None:
 @click.option("--again", is_flag=True, help="Look anew at what nobody could look at.")
 @click.option("-m", "--reason", default="", metavar="TEXT", help="Why: it is recorded.")
 @common
-def quarantine(
-    *, release: str | None, again: bool, reason: str, persona: str | None, as_json: bool
-) -> None:
-    """List what screening kept back, or release one. A release is an entry of the ledger."""
-    from mentis.codec.forms import to_object
-
+def quarantine(*, release: str | None, again: bool, reason: str, persona: str | None) -> Report:
+    """List what screening holds back, or release one. A release is an entry of the ledger."""
     if release and not reason.strip():
         raise click.UsageError("say why with -m: a release is recorded")
     with open_own(persona) as memories:
         if release:
             entry = memories.release(release, reason=reason)
-            if as_json:
-                emit_json(to_object(entry))
-            else:
-                say(f"released {release}; entry {entry.index}")
-            return
+            return Report(entry, Note(f"released {release}; entry {entry.index}"))
         freed = memories.screen_again() if again else ()
         held = memories.quarantine()
-    if as_json:
-        told = {"held": [to_object(one) for one in held], "freed": [one.id for one in freed]}
-        emit_json(told)
-        return
-    for memory in freed:
-        say(f"{memory.id} is no longer in quarantine")
     rows = [
         (m.id, m.source, m.screening.reason if m.screening else "", short(m.text)) for m in held
     ]
-    table(("id", "source", "reason", "text"), rows)
+    gone = [Note(f"{memory.id} is no longer in quarantine") for memory in freed]
+    return Report(
+        {"held": held, "freed": [one.id for one in freed]},
+        (gone, TextTable(("id", "source", "reason", "text"), rows)),
+    )
 
 
 @click.command(epilog="For example: mentis memory hygiene --json")
 @common
-def hygiene(*, persona: str | None, as_json: bool) -> None:
+def hygiene(*, persona: str | None) -> Report:
     """Find duplicates, junk, secrets, quotes of memories, and circles. Nothing is changed."""
-    from mentis.codec.forms import to_object
-
     with open_own(persona) as memories:
         findings = memories.hygiene()
-    if as_json:
-        emit_json([to_object(finding) for finding in findings])
-        return
     rows = [(one.flaw, ", ".join(one.memories), one.reason, one.advice) for one in findings]
-    table(("flaw", "memories", "reason", "advice"), rows)
+    return Report(findings, TextTable(("flaw", "memories", "reason", "advice"), rows))
 
 
 def _search(query: str, persona: str | None, given: dict[str, object]) -> FoundMemories:
@@ -178,14 +158,19 @@ def _search(query: str, persona: str | None, given: dict[str, object]) -> FoundM
         return anyio.run(ask)
 
 
-def _show(rows: Sequence[ScoredMemory]) -> None:
+def found_lines(found: FoundMemories) -> Iterator[Text]:
+    yield from _hits(found.hits)
+    yield from _rest(found)
+
+
+def _hits(rows: Sequence[ScoredMemory]) -> Iterator[Text]:
     cells = [
         (f"{row.score:.4f}", row.memory.id, row.memory.kind, short(row.memory.text)) for row in rows
     ]
-    table(("score", "id", "kind", "text"), cells, right=("score",))
+    yield TextTable(("score", "id", "kind", "text"), cells, right=("score",))
 
 
-def _show_reasons(rows: Sequence[ScoredMemory]) -> None:
+def _reasons(rows: Sequence[ScoredMemory]) -> Iterator[Text]:
     cells = [
         (
             "in" if row.chosen else "out",
@@ -199,14 +184,14 @@ def _show_reasons(rows: Sequence[ScoredMemory]) -> None:
         for row in rows
     ]
     columns = ("", "score", "meaning", "words", "id", "reason", "text")
-    table(columns, cells, right=("score", "meaning", "words"))
+    yield TextTable(columns, cells, right=("score", "meaning", "words"))
 
 
-def _say_rest(found: FoundMemories) -> None:
+def _rest(found: FoundMemories) -> Iterator[Text]:
     if found.filtered:
-        say(f"{found.filtered} kept out by screening")
+        yield Note(f"{found.filtered} kept out by screening")
     if found.vectors.how == "index":
-        say(f"searched by an index that finds {found.vectors.recall:.1%} of the ten nearest")
+        yield Note(f"searched by an index that finds {found.vectors.recall:.1%} of the ten nearest")
     if found.vectors.note:
-        say(found.vectors.note)
-    say_degraded(found.degraded)
+        yield Note(found.vectors.note)
+    yield from degraded_lines(found.degraded)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
@@ -11,7 +11,8 @@ from mentis.values.memory_kind import INSTRUCTION_KINDS, MemoryKind
 from mentis.values.trust import Trust
 
 from .options import home_option, home_path, persona_option
-from .output import json_option, say, table
+from .report import Note, Report, Text, prints_report
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.memories.memories import Memories
@@ -27,11 +28,9 @@ TRUSTS = click.Choice([*VOUCHED, "untrusted"])
 _SHORT = 120
 
 
-def common(command: F) -> F:
+def common(command: Callable[..., Report | None]) -> Callable[..., int]:
     """The options of every command here."""
-    for option in (json_option, home_option, persona_option):
-        command = option(command)
-    return command
+    return persona_option(home_option(prints_report(command)))
 
 
 def said_options(command: F) -> F:
@@ -111,17 +110,17 @@ def filter_of(given: dict[str, object]) -> MemoryFilter:
     return MemoryFilter(**told)
 
 
-def show_memories(memories: Sequence[Memory]) -> None:
+def memories_table(memories: Sequence[Memory]) -> Iterator[Text]:
     rows = [
         (m.id, m.kind, m.worth.value, m.scope, ", ".join(m.tags), m.time[:10], short(m.text))
         for m in memories
     ]
-    table(("id", "kind", "trust", "scope", "tags", "made", "text"), rows)
+    yield TextTable(("id", "kind", "trust", "scope", "tags", "created", "text"), rows)
 
 
-def say_degraded(degraded: Iterable[Degradation]) -> None:
+def degraded_lines(degraded: Iterable[Degradation]) -> Iterator[Text]:
     for step in degraded:
-        say(f"{step.part}: {step.reason}")
+        yield Note(f"{step.part}: {step.reason}")
 
 
 def short(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from .memory_parts import common, open_own
-from .output import emit, emit_json, say
+from .output import emit, say
+from .report import Note, Report, Text
 
 if TYPE_CHECKING:
     from mentis.memories.memories import Memories
@@ -20,11 +22,11 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True), required=False)
 @click.option("--private", is_flag=True, help="Thoughts, diary and quarantine as well.")
 @common
-def export(file: str | None, *, private: bool, persona: str | None, as_json: bool) -> None:
-    """Write memories as lines of JSON, to a file or to standard output: same memories, same bytes.
+def export(file: str | None, *, private: bool, persona: str | None) -> Report | None:
+    """Export memories as JSON lines, to a file or to standard output.
 
-    Standard output is for - too. Vectors are left out: they can be made anew. With --json and a
-    FILE, what was written is told.
+    The same memories give the same bytes. Vectors are left out: they can be made anew. With --json
+    and a FILE, a summary of what was written is printed.
     """
     from mentis.disk.atomic import write_atomic
     from mentis.values.digest import digest
@@ -33,21 +35,20 @@ def export(file: str | None, *, private: bool, persona: str | None, as_json: boo
         data = memories.export(private=private)
     if file in (None, "-"):
         emit(data.decode(), end="")
-        return
+        return None
     write_atomic(Path(file), data)
     told = {"file": file, "memories": data.count(b"\n") - 1, "digest": digest(data)}
-    if as_json:
-        emit_json(told)
-    else:
-        say(f"{file}: {told['memories']} memories, {len(data)} bytes, {told['digest']}")
+    return Report(
+        told, Note(f"{file}: {told['memories']} memories, {len(data)} bytes, {told['digest']}")
+    )
 
 
 @click.command("import", epilog="For example: mentis memory import theirs.jsonl")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--later", is_flag=True, help="Make no vectors now; `rebuild` makes them.")
 @common
-def import_(file: Path, *, later: bool, persona: str | None, as_json: bool) -> None:
-    """Take memories from lines of JSON: all or none. They are untrusted until you promote them.
+def import_(file: Path, *, later: bool, persona: str | None) -> Report:
+    """Import memories from JSON lines: all or none. They are untrusted until you promote them.
 
     Each is screened by its words, then by its vector. Vectors are made when all are in. Stop that
     whenever you like: `rebuild` goes on, and screens too.
@@ -65,10 +66,9 @@ def import_(file: Path, *, later: bool, persona: str | None, as_json: bool) -> N
     if made is not None and made.quarantined:
         say(f"{len(made.quarantined)} more in quarantine: their vectors say so")
         done = replace(done, quarantined=(*done.quarantined, *made.quarantined))
-    if as_json:
-        emit_json({**to_object(done), "vectors": None if made is None else to_object(made)})
     if done.waiting and (made is None or not made.complete):
         say(f"{done.waiting} are found by their words alone until `mentis memory rebuild` is run")
+    return Report({**to_object(done), "vectors": made})
 
 
 def _fill(memories: Memories) -> VectorRebuild | None:
@@ -86,20 +86,19 @@ def _fill(memories: Memories) -> VectorRebuild | None:
 
 @click.command(epilog="For example: mentis memory rebuild")
 @common
-def rebuild(*, persona: str | None, as_json: bool) -> None:
-    """Make the vectors that are missing, after the embedder changed. Stop it and go on any time."""
+def rebuild(*, persona: str | None) -> Report:
+    """Make missing vectors, after the embedder changed. Stop and resume it any time."""
     import anyio
-
-    from mentis.codec.forms import to_object
 
     with open_own(persona) as memories:
         done = anyio.run(memories.rebuild, _say_progress)
-    if as_json:
-        emit_json(to_object(done))
-    else:
-        say(f"{done.made} vectors made, {done.dropped} of other embedders dropped")
+
+    def text() -> Iterator[Text]:
+        yield Note(f"{done.made} vectors made, {done.dropped} of other embedders dropped")
         if done.quarantined:
-            say(f"{len(done.quarantined)} in quarantine: their vectors say so")
+            yield Note(f"{len(done.quarantined)} in quarantine: their vectors say so")
+
+    return Report(done, text())
 
 
 def _say_progress(made: int, total: int) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from .files import read_bytes
-from .output import emit, emit_json, json_option, say, table
+from .output import say
+from .report import Note, Report, Text, prints_report
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.values.reply import Reply
@@ -28,34 +31,29 @@ WIRES = ("openai-chat", "openai-responses", "anthropic", "gemini", "text")
     metavar="NAME",
     help="A tool that was offered; give it once for each. Calls in plain text count only then.",
 )
-@json_option
-def normalise(file: str, *, provider: str, tools: tuple[str, ...], as_json: bool) -> int:
-    """Read a recorded answer of any wire format into one form.
+@prints_report
+def normalise(file: str, *, provider: str, tools: tuple[str, ...]) -> Report:
+    """Convert a recorded answer of any wire format to one form.
 
     FILE holds server-sent events, JSON lines, one JSON body or plain text; - is standard input.
     Exit code 1 when the answer holds an error of the provider, was cut off, or holds nothing that
     can be used.
     """
     from mentis.call.recorded_events import events_of
+    from mentis.settle.actions import to_actions
     from mentis.settle.readers import read_all, reader_for
     from mentis.values.tool import ToolDeclaration
 
     offered = [ToolDeclaration(name, "") for name in tools] or None
     events = events_of(_decoded(read_bytes(file), file), provider)
     reply = read_all(reader_for(provider, tools=offered), events)
-    if as_json:
-        from mentis.codec.forms import to_object
-        from mentis.settle.actions import to_actions
-
-        emit_json({"reply": to_object(reply), **to_actions(reply)})
-    else:
-        _show(reply)
     usable = reply.text or reply.actions or reply.reasoning or reply.parts
     if not usable and not reply.errors:
         say(f"error: nothing in {file} is an answer of {provider}; is the format another?")
     if usable and reply.stop == "cut_off":
         say(f"error: {file} ends before the answer does; what is there was read")
-    return 1 if reply.stop in ("error", "cut_off") or not usable else 0
+    code = 1 if reply.stop in ("error", "cut_off") or not usable else 0
+    return Report({"reply": reply, **to_actions(reply)}, _lines(reply), code=code)
 
 
 def _decoded(data: bytes, file: str) -> str:
@@ -66,22 +64,22 @@ def _decoded(data: bytes, file: str) -> str:
         return data.decode("utf-8", "replace")
 
 
-def _show(reply: Reply) -> None:
+def _lines(reply: Reply) -> Iterator[Text]:
     if reply.reasoning:
-        say(f"reasoning: {reply.reasoning}")
+        yield Note(f"reasoning: {reply.reasoning}")
     if reply.text:
-        emit(reply.text)
+        yield reply.text
     if reply.actions:
         rows = [
             (action.type, action.call_id, action.origin, _json(action.payload))
             for action in reply.actions
         ]
-        table(("action", "call", "origin", "payload"), rows)
+        yield TextTable(("action", "call", "origin", "payload"), rows)
     for error in reply.errors:
-        say(f"error: {error.message} [{error.code}]")
+        yield Note(f"error: {error.message} [{error.code}]")
     for note in reply.notes:
-        say(f"note: {note.message} [{note.code}]")
-    say(_end(reply))
+        yield Note(f"note: {note.message} [{note.code}]")
+    yield Note(_end(reply))
 
 
 def _end(reply: Reply) -> str:

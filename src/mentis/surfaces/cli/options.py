@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, cast, get_args
+from typing import TYPE_CHECKING, TextIO, TypeVar, cast, get_args
 
 import click
 
-from mentis.errors import BadInput
+from mentis.errors import BadInput, MentisError
 from mentis.values.recalled import Stimulus
 from mentis.values.request import HistoryScope, ReplyTo
 
 from .files import read_stream
+from .missing_key import say_missing_key
 from .output import say
 
 if TYPE_CHECKING:
@@ -21,7 +23,18 @@ if TYPE_CHECKING:
     from mentis.prompts.prompts import Prompts
     from mentis.values.options import CallOptions
 
+T = TypeVar("T")
+R = TypeVar("R")
 MAX_INDEX = 2**53  # no ledger is longer, and a database counts no further
+
+
+class Number(click.IntRange):
+    """A whole number; how far a database counts is no range to tell anybody."""
+
+    name = "number"
+
+    def _describe_range(self) -> str:
+        return "" if self.max == MAX_INDEX else super()._describe_range()
 
 
 def _remember_home(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
@@ -34,15 +47,48 @@ home_option = click.option(
     "--home",
     metavar="FOLDER",
     expose_value=False,
+    is_eager=True,  # before what looks into the home, wherever it stands
     callback=_remember_home,
     help="The home to work in (or set MENTIS_HOME).",
 )
+
+
+def _say_default(ctx: click.Context, _param: click.Parameter, persona: str | None) -> str | None:
+    """Of several personas, say which one is taken where none was named."""
+    if persona is None and not ctx.resilient_parsing:
+        default = _default_persona()
+        if default:
+            say(f"persona {default}: the default of this home")
+    return persona
+
+
+def _default_persona() -> str:
+    """Empty where there is no choice to be told of; what is wrong is said by the command."""
+    from mentis.stores.files.home import MARKER, Home
+
+    home = Home(home_path())
+    if not (home.path / MARKER).is_file() or len(home.personas()) < 2:
+        return ""
+    from mentis.settings.sources import load_settings
+
+    try:
+        return load_settings(home.path, os.environ).model.persona
+    except MentisError:
+        return ""
+
+
 persona_option = click.option(
-    "--persona", metavar="ID", help="Which persona; needed only when the home has several."
+    "--persona",
+    metavar="ID",
+    callback=_say_default,
+    help="Which persona; by default the one of `mentis persona use`, or the only one.",
+)
+every_persona_option = click.option(
+    "--persona", metavar="ID", help="Which persona; by default all of the home."
 )
 step_option = click.option(
     "--step",
-    type=click.IntRange(1, 1000),
+    type=Number(1, 1000),
     default=1,
     show_default=True,
     help="Which answer of the turn: one that used tools has several.",
@@ -109,9 +155,24 @@ set_option = click.option(
 )
 
 
+def takes_choice(kind: type[T]) -> Callable[[Callable[[T], R]], Callable[..., R]]:
+    """Hand a command its options as one value: a new option is a field, and no parameter more."""
+
+    def decorate(command: Callable[[T], R]) -> Callable[..., R]:
+        @wraps(command)
+        def run(**chosen: object) -> R:
+            return command(kind(**chosen))
+
+        return run
+
+    return decorate
+
+
 def home_path() -> Path:
     """The home that was asked for: the option, then MENTIS_HOME, then ~/.mentis."""
-    return Path(home_named() or Path.home() / ".mentis")
+    path = Path(home_named() or Path.home() / ".mentis")
+    say_missing_key(path)
+    return path
 
 
 def home_named() -> str | None:
@@ -162,4 +223,4 @@ def open_prompts(route: str = "default") -> Prompts:
     """The prompts of the home that was asked for, as `route` is told them."""
     from mentis.prompts.prompts import Prompts
 
-    return Prompts.open(home_path(), route=route)
+    return Prompts.open(home_path(), route=route, author="command line")

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import shutil
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, TextIO, TypeVar, cast
 
 import click
 
 from mentis.errors import MentisError
+
+from .shown import safe
+from .tables import TextTable, table_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,10 +28,14 @@ if TYPE_CHECKING:
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 STOPPED = 130  # what a shell calls Ctrl-C; 1 would say that something does not hold
 F = TypeVar("F", bound=Callable[..., object])
+_sayers: list[Callable[[str], None]] = []
 
 
 def json_option(command: F) -> F:
-    """Add `--json`, handed to the command as `as_json`."""
+    """Add `--json`, handed over as `as_json`: for a command that prints while it works.
+
+    Every other command returns a `Report` and has `prints_report`.
+    """
     return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(
         command
     )
@@ -37,12 +49,24 @@ def say_all() -> None:
 
 
 def emit_json(value: object) -> None:
-    emit(json.dumps(value, ensure_ascii=_narrow(sys.stdout), indent=2))
+    emit(json_text(value))
+
+
+def json_text(value: object) -> str:
+    """JSON that is the same data, and shows what cannot be seen."""
+    text = json.dumps(value, ensure_ascii=_narrow(sys.stdout), indent=2, default=_plain)
+    return "\n".join(safe(line) for line in text.split("\n"))
 
 
 def emit_line(value: object) -> None:
     """One JSON value on one line, for output that goes on."""
-    emit(json.dumps(value, ensure_ascii=_narrow(sys.stdout)))
+    emit(safe(json.dumps(value, ensure_ascii=_narrow(sys.stdout), default=_plain)))
+
+
+def _plain(value: object) -> object:
+    from mentis.codec.forms import Value, to_object
+
+    return to_object(cast("Value", value))
 
 
 def _narrow(stream: TextIO | None) -> bool:
@@ -75,9 +99,31 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
-def say(text: str) -> None:
+def say(text: str, *, dim: bool = False) -> None:
     """Talk on stderr; a terminal shows what would steer it, as with `emit`."""
-    click.echo(as_talk(text), err=True)
+    told = dimmed(as_talk(text)) if dim else as_talk(text)
+    write = _sayers[-1] if _sayers else partial(click.echo, err=True)
+    write(told)
+
+
+def dimmed(text: str) -> str:
+    """For what is read last; without the style where colours are not wanted."""
+    return text if os.environ.get("NO_COLOR") else click.style(text, dim=True)
+
+
+@contextmanager
+def saying_through(write: Callable[[str], None]) -> Generator[None]:
+    """Let this write what is said, by whatever thread: something is drawn on the screen."""
+    _sayers.append(write)
+    try:
+        yield
+    finally:
+        _sayers.remove(write)
+
+
+def unsteered(text: str) -> str:
+    """A text in which what would steer a terminal is shown."""
+    return _STEERING.sub(_shown, text)
 
 
 def show_error(error: MentisError, *, as_json: bool = False) -> None:
@@ -93,6 +139,15 @@ def show_error(error: MentisError, *, as_json: bool = False) -> None:
         say(f"hint: {error.hint}")
 
 
+def shows_bars() -> bool:
+    """Whether stderr is a terminal, and `rich` is there to draw on it (pip install 'mentis[chat]');
+    the lines before and after a bar say what was done either way.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():  # pyright: ignore[reportUnnecessaryComparison]  # None when closed
+        return False
+    return find_spec("rich") is not None
+
+
 def console(*, err: bool = False) -> Console:
     """A console as wide as the terminal; in a pipe, wide enough not to fold a row."""
     from rich.console import Console
@@ -103,23 +158,23 @@ def console(*, err: bool = False) -> Console:
     return Console(file=stream, width=None if stream.isatty() else 200, highlight=False)
 
 
-def table(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    right: Sequence[str] = (),
-) -> None:
-    """A table on stdout. Cells fold, they are never cut."""
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
+_MARKS = {"+": "green", "-": "red", "@": "cyan"}
 
-    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        # A name broken in two is no name any more: what is prose folds first.
-        name = column in ("block", "placeholder", "setting", "persona", "model", "key", "asked")
-        side = "right" if column in right else "left"
-        grid.add_column(column, justify=side, overflow="fold", no_wrap=name)
-    for row in rows:
-        grid.add_row(*(escape(_STEERING.sub(_shown, cell)) for cell in row))
-    console().print(grid)
+
+def emit_diff(diff: str) -> None:
+    """The lines of a difference, coloured by their marks on a terminal."""
+    terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]  # None when closed
+    for line in diff.splitlines():
+        colour = _MARKS.get(line[:1]) if terminal and not os.environ.get("NO_COLOR") else None
+        told = safe(line)
+        click.echo(click.style(told, fg=colour) if colour else told, color=True)
+
+
+def emit_table(table: TextTable) -> None:
+    """A table on stdout: as wide as the terminal, and in a pipe as wide as it needs to be."""
+    cells = [[safe(cell) for cell in row] for row in table.rows]
+    terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]  # None when closed
+    width = shutil.get_terminal_size().columns if terminal else None
+    rule = "-" if _narrow(sys.stdout) else "\u2500"
+    for line in table_lines(TextTable(table.columns, cells, table.right), width=width, rule=rule):
+        emit(line)

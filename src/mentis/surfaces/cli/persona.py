@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO, TextIO, get_args
 
 import click
 
+from mentis.errors import MentisError
 from mentis.values.persona_draft import DraftKind
 
 from .files import read_stream
@@ -18,7 +20,19 @@ from .options import (
     route_option,
     session_option,
 )
-from .output import emit, emit_json, json_option, say, table
+from .output import say, show_error
+from .persona_new import new
+from .report import (
+    Note,
+    Report,
+    Text,
+    TextDiff,
+    json_wanted,
+    print_report,
+    prints_report,
+    show_notes,
+)
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,55 +55,57 @@ def open_personas() -> Personas:
 
 @click.group()
 def persona() -> None:
-    """See and make personas, and keep their memory files."""
+    """See and make personas, and edit their memory files."""
 
 
 @persona.command("list", epilog="For example: mentis persona list --json")
 @home_option
-@json_option
-def list_personas(*, as_json: bool) -> None:
+@prints_report
+def list_personas() -> Report:
     """List the personas of the home."""
     with open_personas() as personas:
         rows = personas.rows()
-    if as_json:
-        emit_json(rows)
-        return
     columns = ("id", "name", "type", "language", "problem")
-    table(columns, [tuple(row[column] for column in columns) for row in rows])
+    marked = [{**row, "id": f"{row['id']}{' (default)' if row['default'] else ''}"} for row in rows]
+    return Report(
+        rows, TextTable(columns, [tuple(str(row[column]) for column in columns) for row in marked])
+    )
+
+
+@persona.command(epilog="For example: mentis persona use bob")
+@click.argument("persona_id", metavar="ID")
+@home_option
+@prints_report
+def use(persona_id: str) -> Report:
+    """Make one of several personas the default: taken wherever --persona names no other.
+
+    It is the setting `persona`; `mentis settings unset persona` goes back.
+    """
+    with open_personas() as personas:
+        change = personas.use(persona_id)
+        default = personas.default
+
+    def text() -> Iterator[Text]:
+        yield Note(f"{persona_id} is the default persona of this home")
+        if default != persona_id:
+            yield Note(f"{change.overridden_by} says otherwise here: {default or 'none'}")
+
+    return Report({"id": default}, text())
 
 
 @persona.command(epilog="For example: mentis persona show ada")
 @click.argument("persona_id", metavar="ID", required=False)
 @home_option
-@json_option
-def show(persona_id: str | None, *, as_json: bool) -> None:
+@prints_report
+def show(persona_id: str | None) -> Report:
     """Show one persona as its file describes it."""
-    from mentis.codec.forms import to_object
-
     with open_personas() as personas:
         chosen = personas.pick(persona_id)
         found, path = personas.read(chosen), personas.path(chosen)
-    if as_json:
-        emit_json(to_object(found))
-    else:
-        say(str(path))
-        emit(path.read_text(encoding="utf-8").rstrip("\n"))
+    return Report(found, (Note(str(path)), path.read_text(encoding="utf-8").rstrip("\n")))
 
 
-@persona.command(epilog="For example: mentis persona new bob --name Bob")
-@click.argument("persona_id", metavar="ID")
-@click.option("--name", metavar="TEXT", help="What it is called; by default its id.")
-@click.option("--from", "source", default="ada", show_default=True, help="Which persona to copy.")
-@home_option
-@json_option
-def new(persona_id: str, name: str | None, source: str, *, as_json: bool) -> None:
-    """Make a persona from another one of the home, or from a shipped one."""
-    with open_personas() as personas:
-        path = personas.create(persona_id, name=name or persona_id.capitalize(), source=source)
-    if as_json:
-        emit_json({"id": persona_id, "path": str(path)})
-    else:
-        say(f"Made {path}")
+persona.add_command(new)
 
 
 @persona.command(epilog='For example: mentis persona autofill core_trait "stubborn" --accept')
@@ -100,7 +116,7 @@ def new(persona_id: str, name: str | None, source: str, *, as_json: bool) -> Non
 @persona_option
 @route_option
 @home_option
-@json_option
+@prints_report
 def autofill(  # one parameter an option
     kind: DraftKind,
     wish: str,
@@ -109,14 +125,13 @@ def autofill(  # one parameter an option
     draft: BinaryIO | None,
     persona: str | None,
     route: str,
-    as_json: bool,
 ) -> None:
-    """Have the model draft a field of a persona out of a few words, and accept it or not.
+    """Have the model draft a field of a persona; accept it or not.
 
     A draft changes nothing. At a terminal you are asked whether to put it into persona.toml;
     elsewhere --accept does it, or --draft FILE later, with a draft that you kept and maybe changed.
     """
-    from mentis.codec.forms import from_json, to_object
+    from mentis.codec.forms import from_json
     from mentis.prompts.persona_file import draft_text
     from mentis.values.persona_draft import PersonaDraft
 
@@ -126,12 +141,9 @@ def autofill(  # one parameter an option
         if made.kind != kind:
             raise click.UsageError(f"that is a draft of {made.kind}, not of {kind}")
     else:
-        made = _drafted(kind, wish, persona, route)
-    if as_json:
-        emit_json(to_object(made))
-    else:
-        emit(draft_text(made))
-    if not accept and sys.stdin.isatty() and not as_json:
+        made = drafted_field(kind, wish, persona, route)
+    print_report(Report(made, draft_text(made)))
+    if not accept and sys.stdin.isatty() and not json_wanted():
         accept = click.confirm("put it into persona.toml?")
     if not accept:
         say(
@@ -143,7 +155,8 @@ def autofill(  # one parameter an option
     say(f"{path}: it says so now; take it out there to go back")
 
 
-def _drafted(kind: DraftKind, wish: str, persona: str | None, route: str) -> PersonaDraft:
+def drafted_field(kind: DraftKind, wish: str, persona: str | None, route: str) -> PersonaDraft:
+    """A draft of one field by the model; nothing is written."""
     from .talk import open_talk
 
     with open_talk(home_path(), persona=persona, route=route) as talk:
@@ -159,7 +172,7 @@ def _drafted(kind: DraftKind, wish: str, persona: str | None, route: str) -> Per
 @click.option("-m", "--words", default="", metavar="TEXT", help="Why: kept with the revision.")
 @persona_option
 @home_option
-@json_option
+@prints_report
 def files(  # one parameter an option
     name: str | None,
     *,
@@ -169,8 +182,7 @@ def files(  # one parameter an option
     force: bool,
     words: str,
     persona: str | None,
-    as_json: bool,
-) -> None:
+) -> Report:
     """Show or write the files a persona keeps about itself.
 
     Without a name, all three are listed; with one, its text is printed; with --text or
@@ -182,20 +194,15 @@ def files(  # one parameter an option
     with open_personas() as personas:
         memory = personas.memory(personas.pick(persona))
         if name is None:
-            _list_files(memory.files(), as_json=as_json)
-        elif wanted is None:
-            _print_file(memory.read(name), as_json=as_json)
-        else:
-            written = memory.write(name, wanted, words=words, force=force, truncate=truncate)
-            _tell(written, as_json=as_json)
+            return _files_report(memory.files())
+        if wanted is None:
+            return _file_report(memory.read(name))
+        written = memory.write(name, wanted, words=words, force=force, truncate=truncate)
+        return _write_report(written)
 
 
-def _list_files(files: Sequence[MemoryFile], *, as_json: bool) -> None:
-    from mentis.codec.forms import to_object
+def _files_report(files: Sequence[MemoryFile]) -> Report:
 
-    if as_json:
-        emit_json([to_object(file) for file in files])
-        return
     rows = [
         (
             file.name,
@@ -206,29 +213,26 @@ def _list_files(files: Sequence[MemoryFile], *, as_json: bool) -> None:
         )
         for file in files
     ]
-    table(("file", "state", "characters", "revision", "path"), rows, right=("revision",))
+    return Report(
+        files,
+        TextTable(("file", "state", "characters", "revision", "path"), rows, right=("revision",)),
+    )
 
 
-def _print_file(file: MemoryFile, *, as_json: bool) -> None:
-    from mentis.codec.forms import to_object
+def _file_report(file: MemoryFile) -> Report:
 
-    if as_json:
-        emit_json(to_object(file))
-        return
-    say(file.path)
-    emit(file.text.rstrip("\n"))
+    return Report(file, (Note(file.path), file.text.rstrip("\n")))
 
 
-def _tell(written: MemoryFileWrite, *, as_json: bool) -> None:
-    from mentis.codec.forms import to_object
+def _write_report(written: MemoryFileWrite) -> Report:
 
-    if as_json:
-        emit_json(to_object(written))
-        return
-    what = f"revision {written.number}" if written.changed else "nothing changed"
-    say(f"{written.name}: {what}, {written.chars} characters")
-    if written.cut:
-        say(f"cut off ({len(written.cut)} characters):\n{written.cut}")
+    def text() -> Iterator[Text]:
+        what = f"revision {written.number}" if written.changed else "nothing changed"
+        yield Note(f"{written.name}: {what}, {written.chars} characters")
+        if written.cut:
+            yield Note(f"cut off ({len(written.cut)} characters):\n{written.cut}")
+
+    return Report(written, text())
 
 
 @persona.command(epilog="For example: mentis persona update --session main")
@@ -236,42 +240,46 @@ def _tell(written: MemoryFileWrite, *, as_json: bool) -> None:
 @route_option
 @session_option
 @home_option
-@json_option
-def update(*, persona: str | None, route: str, session: str, as_json: bool) -> int:
+@prints_report
+def update(*, persona: str | None, route: str, session: str) -> Report | None:
     """Let a persona bring its memory files up to date from a conversation.
 
     It goes by itself in `mentis chat`, as `persona_update.frequency` says. What it changes is a
     revision each: `mentis persona review` shows them. Exit code 1 when it failed.
     """
-    from mentis.codec.forms import to_object
-
     from .talk import open_talk
 
     with open_talk(home_path(), persona=persona, route=route) as talk:
         made = talk.wait_for(lambda: talk.agent.update_memory(session=session))
     if made is None:
-        return 0
-    if as_json:
-        emit_json(to_object(made))
+        return None
+    return Report(made, update_lines(made), code=0 if made.success else 1)
+
+
+def show_update(made: PersonaUpdate | MentisError) -> None:
+    """An update that was made in the background, or why there is none."""
+    if isinstance(made, MentisError):
+        show_error(made)
     else:
-        say_update(made)
-    return 0 if made.success else 1
+        show_notes(update_lines(made))
 
 
-def say_update(made: PersonaUpdate) -> None:
+def update_lines(made: PersonaUpdate) -> Iterator[Text]:
     """What an update came to."""
     for change in made.written:
         mark = ", in review: it was made from outside text" if change.review else ""
-        say(f"{change.name}.md: revision {change.revision}{mark}")
+        yield Note(f"{change.name}.md: revision {change.revision}{mark}")
     for refused in made.refused:
-        say(f"not done: {refused}")
+        yield Note(f"not done: {refused}")
     if made.cut:
-        say(f"{made.cut} characters of a message that is longer than the context were not read")
+        yield Note(
+            f"{made.cut} characters of a message that is longer than the context were not read"
+        )
     read = f"read {made.messages} messages, {made.waiting} wait for the next update"
     if made.success:
-        say(f"memory update: {read}, {len(made.written)} files changed [entry {made.entry}]")
+        yield Note(f"memory update: {read}, {len(made.written)} files changed [entry {made.entry}]")
     else:
-        say(f"memory update failed: {made.message} [{made.failure}, entry {made.entry}]")
+        yield Note(f"memory update failed: {made.message} [{made.failure}, entry {made.entry}]")
 
 
 @persona.command(epilog='For example: mentis persona review memory --accept -m "all true"')
@@ -280,46 +288,40 @@ def say_update(made: PersonaUpdate) -> None:
 @click.option("-m", "--reason", default="", metavar="TEXT", help="With --accept: why.")
 @persona_option
 @home_option
-@json_option
-def review(
-    name: str | None, *, accept: bool, reason: str, persona: str | None, as_json: bool
-) -> None:
-    """Show what the persona changed in its memory files and you have not accepted or undone.
+@prints_report
+def review(name: str | None, *, accept: bool, reason: str, persona: str | None) -> Report:
+    """Show changes of the memory files that you have not accepted or undone.
 
     What was made from outside text is told apart, and counts as untrusted until it is accepted;
     `mentis persona undo` takes the last change of a file back. With memory.review = "manual" no
     prompt has a change before it is accepted.
     """
-    from mentis.codec.forms import to_object
-
     if accept and name is None:
         raise click.UsageError("name the file to accept")
     with open_personas() as personas:
         chosen = personas.pick(persona)
         if accept and name is not None:
-            _tell_accepted(personas.accept(chosen, name, reason=reason), as_json=as_json)
-            return
+            return _accepted_report(personas.accept(chosen, name, reason=reason))
         memory = personas.memory(chosen)
         names = (name,) if name else ("memory", "soul", "relationship")
         found = [change for each in names for change in memory.pending_changes(each)]
-    if as_json:
-        emit_json([to_object(change) for change in found])
-        return
-    for change in found:
-        mark = " [from outside text]" if change.review else ""
-        say(f"{change.name}.md, revision {change.number}, {change.time}{mark}")
-        emit(change.diff)
-    if not found:
-        say("nothing is in review")
+
+    def text() -> Iterator[Text]:
+        for change in found:
+            mark = " [from outside text]" if change.review else ""
+            yield Note(f"{change.name}.md, revision {change.number}, {change.time}{mark}")
+            yield change.diff
+        if not found:
+            yield Note("nothing is in review")
+
+    return Report(found, text())
 
 
-def _tell_accepted(made: AcceptedRevision, *, as_json: bool) -> None:
-    from mentis.codec.forms import to_object
+def _accepted_report(made: AcceptedRevision) -> Report:
 
-    if as_json:
-        emit_json(to_object(made))
-    else:
-        say(f"{made.name}.md: revision {made.accepted} is accepted [entry {made.entry}]")
+    return Report(
+        made, Note(f"{made.name}.md: revision {made.accepted} is accepted [entry {made.entry}]")
+    )
 
 
 @persona.command(epilog="For example: mentis persona history memory")
@@ -327,43 +329,38 @@ def _tell_accepted(made: AcceptedRevision, *, as_json: bool) -> None:
 @click.option("--diff", "as_diff", is_flag=True, help="Show what the last revision changed.")
 @persona_option
 @home_option
-@json_option
-def history(name: str, persona: str | None, *, as_diff: bool, as_json: bool) -> None:
+@prints_report
+def history(name: str, persona: str | None, *, as_diff: bool) -> Report:
     """List every revision of a memory file, or what the last one changed."""
-    from mentis.codec.forms import to_object
-
     with open_personas() as personas:
         memory = personas.memory(personas.pick(persona))
         revisions = memory.history(name)
         difference = memory.diff(name) if as_diff else ""
-    if as_diff and as_json:
-        emit_json({"name": name, "diff": difference})
-    elif as_diff:
-        emit(difference.rstrip("\n") or "no difference")
-    elif as_json:
-        emit_json([to_object(revision) for revision in revisions])
-    else:
-        rows = [(str(r.number), r.time, str(len(r.content)), r.words) for r in revisions]
-        table(("revision", "time", "characters", "words"), rows, right=("revision", "characters"))
+    if as_diff:
+        shown = TextDiff(difference) if difference else "no difference"
+        return Report({"name": name, "diff": difference}, shown)
+    rows = [(str(r.number), r.time, str(len(r.content)), r.words) for r in revisions]
+    columns = ("revision", "time", "characters", "reason")
+    return Report(revisions, TextTable(columns, rows, right=("revision", "characters")))
 
 
 @persona.command(epilog="For example: mentis persona undo memory")
 @file_argument
 @persona_option
 @home_option
-@json_option
-def undo(name: str, persona: str | None, *, as_json: bool) -> None:
+@prints_report
+def undo(name: str, persona: str | None) -> Report:
     """Take back the last change of a memory file."""
     with open_personas() as personas:
-        _tell(personas.memory(personas.pick(persona)).undo(name), as_json=as_json)
+        return _write_report(personas.memory(personas.pick(persona)).undo(name))
 
 
 @persona.command(epilog="For example: mentis persona reset memory")
 @file_argument
 @persona_option
 @home_option
-@json_option
-def reset(name: str, persona: str | None, *, as_json: bool) -> None:
+@prints_report
+def reset(name: str, persona: str | None) -> Report:
     """Put the empty template in place of a memory file. It can be undone."""
     with open_personas() as personas:
-        _tell(personas.memory(personas.pick(persona)).reset(name), as_json=as_json)
+        return _write_report(personas.memory(personas.pick(persona)).reset(name))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .output import say, table
+from .report import Note, Text
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.values.caching import CacheBreak, CacheReconciliation, Forecast, Price
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from mentis.values.trace import TokenCount
 
 
-def show_plan(forecast: Forecast) -> None:
+def plan_lines(forecast: Forecast) -> Iterator[Text]:
     """Prices are in dollars where one is known, else in tokens of plain input."""
     rows = [
         (
@@ -26,42 +28,48 @@ def show_plan(forecast: Forecast) -> None:
         )
         for cost in forecast.boundaries
     ]
-    table(("region", "up to", "tokens", "kept for", "cached", "price if hit", "if missed"), rows)
+    yield TextTable(
+        ("region", "up to", "tokens", "ttl", "cached", "price if hit", "if missed"), rows
+    )
     if not rows:
-        say("no cache is planned: it is switched off, or nothing is known of one here")
+        yield Note("no cache is planned: it is switched off, or nothing is known of one here")
         return
     if forecast.key:
-        say(f"cache key: {forecast.key}")
+        yield Note(f"cache key: {forecast.key}")
     counted = "exact" if forecast.prompt.exact else "estimated (~)"
-    say(f"the whole prompt: {_tokens(forecast.prompt)} tokens; counts are {counted}")
-    say(f"prices: {forecast.rate}")
-    say(f"expected from the cache, by what was sent before: {_tokens(forecast.expected)} tokens")
+    yield Note(f"the whole prompt: {_tokens(forecast.prompt)} tokens; counts are {counted}")
+    yield Note(f"prices: {forecast.rate}")
+    yield Note(
+        f"expected from the cache, by what was sent before: {_tokens(forecast.expected)} tokens"
+    )
     if forecast.broken is not None:
-        say_broken(forecast.broken)
+        yield from broken_lines(forecast.broken)
 
 
-def say_cached(cached: CacheReconciliation) -> None:
+def cached_lines(cached: CacheReconciliation) -> Iterator[Text]:
     """Only what was not as expected, what explains it, and where the provider says otherwise."""
     if cached.disagreement:
-        say(f"cache: {cached.disagreement}")
+        yield Note(f"cache: {cached.disagreement}")
     if cached.verdict == "as-expected" and not cached.reasons:
         return
     expected = f"{_tokens(cached.expected)} tokens were expected from the cache"
     reasons = f": {'; '.join(cached.reasons)}" if cached.reasons else ""
-    say(f"cache: {expected}, {cached.read} came{reasons}")
+    yield Note(f"cache: {expected}, {cached.read} came{reasons}")
 
 
-def say_broken(broken: CacheBreak) -> None:
+def broken_lines(broken: CacheBreak) -> Iterator[Text]:
     where = f"byte {broken.byte} ({broken.pointer or 'between texts'})"
-    say(f"the first difference is at {where}, in {_named(broken.span)}")
+    yield Note(f"the first difference is at {where}, in {_named(broken.span)}")
     if not broken.kept and not broken.lost:
-        say("no boundary of the rendering before is known: whether its cache holds cannot be told")
+        yield Note(
+            "no boundary of the rendering before is known: whether its cache holds cannot be told"
+        )
         return
     if not broken.lost:
-        say("every boundary planned before still holds")
+        yield Note("every boundary planned before still holds")
         return
     said = f"{broken.lost} boundaries lost, {_tokens(broken.tokens)} tokens to be read again"
-    say(f"{said}, which costs {price_text(broken.cost)} more than finding them")
+    yield Note(f"{said}, which costs {price_text(broken.cost)} more than finding them")
 
 
 def _named(span: Span | None) -> str:

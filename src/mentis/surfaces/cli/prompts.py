@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .groups import RenamedGroup
 from .prompts_archive import export, import_
 from .prompts_change import copy, edit, new, order, placeholder, rm, toggle
 from .prompts_history import conflicts, diff, history, reset, undo
@@ -11,9 +12,9 @@ from .prompts_look import check, list_, preview, search, show, usages
 from .prompts_trial import what_if
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def prompts() -> None:
-    """See, edit and check the blocks the prompt is made of.
+    """See, edit and check the blocks that prompts are made of.
 
     Shipped blocks are never written: your changes are kept beside them, every change is a
     revision, and every revision can be undone.

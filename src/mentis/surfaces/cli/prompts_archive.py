@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Literal, cast
 import click
 
 from .options import home_option, open_prompts
-from .output import emit_json, json_option, say, table
 from .prompts_change import apply
+from .report import Note, Report, prints_report
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.library.archive import ImportRow
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--no-date", is_flag=True, help="Leave the date out: the same set, the same bytes.")
 @home_option
-@json_option
-def export(file: Path, *, no_date: bool, as_json: bool) -> None:
+@prints_report
+def export(file: Path, *, no_date: bool) -> Report:
     """Write the whole prompt set to a zip file: shipped blocks, your changes, both registries."""
     from mentis.disk.atomic import write_atomic
     from mentis.library.archive import export_set
@@ -32,10 +33,10 @@ def export(file: Path, *, no_date: bool, as_json: bool) -> None:
         data = export_set(prompts.loaded_library, date=date)
         count = len(prompts.loaded_library.library.blocks)
     write_atomic(file, data)
-    if as_json:
-        emit_json({"file": str(file), "blocks": count, "digest": digest(data)})
-    else:
-        say(f"{file}: {count} blocks, {len(data)} bytes, {digest(data)}")
+    return Report(
+        {"file": str(file), "blocks": count, "digest": digest(data)},
+        Note(f"{file}: {count} blocks, {len(data)} bytes, {digest(data)}"),
+    )
 
 
 @click.command("import", epilog="For example: mentis prompts import theirs.zip --dry-run")
@@ -50,8 +51,8 @@ def export(file: Path, *, no_date: bool, as_json: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Only show what would happen.")
 @click.option("--force", is_flag=True, help="Also where it touches the constitution.")
 @home_option
-@json_option
-def import_(file: Path, mode: str, *, dry_run: bool, force: bool, as_json: bool) -> int:
+@prints_report
+def import_(file: Path, mode: str, *, dry_run: bool, force: bool) -> Report:
     """Take blocks from a zip file or from the folder of another prompt set, block by block.
 
     A folder is one with `_meta/prompt_manifest.json`. Every change is a revision you can undo.
@@ -60,33 +61,24 @@ def import_(file: Path, mode: str, *, dry_run: bool, force: bool, as_json: bool)
     has not are removed, shipped ones switched off (the constitution only with --force).
     `mentis prompts undo --import` takes the whole import back.
     """
-    from mentis.codec.forms import to_object
-
     with open_prompts() as prompts:
         chosen = cast("Literal['merge', 'overwrite', 'replace']", mode)
         plan = prompts.plan_import(file, chosen, force=force)
         refused = any(problem.severity == "error" for problem in plan.problems)
-        if not as_json:
-            table(("block", "what", "fields", "note"), [_row(row) for row in plan.rows])
-            for problem in plan.problems:
-                say(f"{problem}\n  hint: {problem.hint}" if problem.hint else str(problem))
-        elif dry_run or refused:
-            problems = [to_object(problem) for problem in plan.problems]
-            emit_json({"rows": [to_object(row) for row in plan.rows], "problems": problems})
+        rows = TextTable(("block", "action", "fields", "note"), [_row(row) for row in plan.rows])
+        problems = [
+            Note(f"{problem}\n  hint: {problem.hint}" if problem.hint else str(problem))
+            for problem in plan.problems
+        ]
         if dry_run or refused:
-            return 1 if refused else 0
+            data = {"rows": plan.rows, "problems": plan.problems}
+            return Report(data, (rows, problems), code=1 if refused else 0)
         words = f"imported from {file.resolve().name} ({mode})"
-        apply(
-            prompts,
-            lambda _: prompts.import_set(plan, words=words, force=force),
-            as_json=as_json,
-        )
+        done = apply(prompts, lambda _: prompts.import_set(plan, words=words, force=force))
     off = [row.block for row in plan.rows if row.what == "off"]
-    if off and not as_json:
-        say(f"{len(off)} shipped blocks that {file.name} has not are off: {', '.join(off)}")
-    if not as_json:
-        say("to take all of it back: mentis prompts undo --import")
-    return 0
+    named = f"{len(off)} shipped blocks that {file.name} has not are off: {', '.join(off)}"
+    back = Note("to take all of it back: mentis prompts undo --import")
+    return Report(done.data, (rows, problems, done.text, Note(named) if off else (), back))
 
 
 def _row(row: ImportRow) -> tuple[str, str, str, str]:

@@ -4,24 +4,39 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from mentis.values.block import Block, Variant
 
-from .options import given_text, home_option, open_prompts, persona_option, route_option
-from .output import emit_json, json_option, say, table
+from .options import (
+    every_persona_option,
+    given_text,
+    home_option,
+    open_prompts,
+    persona_option,
+    route_option,
+)
+from .prompt_changes import changes_lines, changes_since
+from .report import Note, Report, Text, prints_report
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.library.changes import Wording
     from mentis.library.edit import Edit, Editor
-    from mentis.prompts.effects import EditEffect, WordingInForce
+    from mentis.prompts.effects import WordingInForce
     from mentis.prompts.prompts import Prompts
 
 words_option = click.option(
-    "-m", "--words", default="", metavar="TEXT", help="Why: kept with the revision."
+    "-m",
+    "--reason",
+    "--words",
+    "words",
+    default="",
+    metavar="TEXT",
+    help="Why: kept with the revision.",
 )
 yes_option = click.option("--yes", is_flag=True, help="Also with placeholders nobody knows.")
 force_option = click.option("--force", is_flag=True, help="Also where it touches the constitution.")
@@ -33,38 +48,41 @@ def apply(
     do: Callable[[Editor], Edit | tuple[Edit, ...]],
     *,
     persona: str | None = None,
-    as_json: bool,
     worded: str | None = None,
-) -> None:
+) -> Report:
     """Make one change and tell what it did: to the block, and to the prompts it is part of.
 
     `worded` is a block whose wordings are worth a word, as one of them was changed.
     """
     from mentis.prompts.prompt_data import edit_data
 
+    before = prompts.loaded_library.library
     done, effects = prompts.change(do, persona=persona)
     edits = done if isinstance(done, tuple) else (done,)
-    if as_json:
-        emit_json(edit_data(prompts, edits, effects, worded))
-        return
-    for each in edits:
-        fields = ", ".join(each.changed) or "nothing"
-        say(f"{each.block}: revision {each.number}, changed: {fields}")
-    if not edits:
-        say("nothing to change")
-    for effect in effects:
-        say(_told(effect, several=len(effects) > 1))
-    if not effects:
-        say("there is no persona whose prompt could be shown for comparison")
-    _tell_in_force(_in_force(prompts, worded), edits)
+    changes = changes_since(before, edits, persona)
+    told = edit_data(prompts, edits, effects, worded)
+    in_force = _in_force(prompts, worded)
+
+    def text() -> Iterator[Text]:
+        for each in edits:
+            fields = ", ".join(each.changed) or "nothing"
+            yield Note(f"{each.block}: revision {each.number}, changed: {fields}")
+        if not edits:
+            yield Note("nothing to change")
+        if not changes:
+            yield Note("there is no persona whose prompt could be shown for comparison")
+        yield from _in_force_lines(in_force)
+        yield from changes_lines(changes)
+
+    return Report({**told, "changes": changes}, text())
 
 
 def _in_force(prompts: Prompts, worded: str | None) -> tuple[WordingInForce, ...]:
     return prompts.wordings_in_force(worded) if worded else ()
 
 
-def _tell_in_force(in_force: tuple[WordingInForce, ...], edits: tuple[Edit, ...]) -> None:
-    """Who is told which wording, and how to change one that the edit did not."""
+def _in_force_lines(in_force: tuple[WordingInForce, ...]) -> Iterator[Text]:
+    """Who is told which wording."""
     told: dict[str, list[WordingInForce]] = {}
     for one in in_force:
         over = f" instead of the shipped {one.instead_of}" if one.instead_of else ""
@@ -72,27 +90,7 @@ def _tell_in_force(in_force: tuple[WordingInForce, ...], edits: tuple[Edit, ...]
         told.setdefault(name, []).append(one)
     for name, listeners in told.items():
         whom = ", ".join(f"{one.persona} on {one.route}" for one in listeners)
-        say(f"told is {name}: {whom}")
-    changed = {path for edit in edits for path in edit.changed}
-    for other in (one for one in in_force if changed and f"variants.{one.variant}" not in changed):
-        say(
-            f"hint: to change what {other.persona} is told on {other.route}: mentis prompts edit"
-            f" {edits[0].block} --in-force --persona {other.persona} --route {other.route}"
-        )
-        return
-
-
-def _told(effect: EditEffect, *, several: bool) -> str:
-    before, after = effect.tokens_before.tokens, effect.tokens_after.tokens
-    whose = f"the prompt of {effect.persona}" if several else "the prompt"
-    if effect.first_byte is None:
-        because = f"; {effect.reason}" if effect.reason else ""
-        return f"{whose} stays as it was: ~{after} tokens, {effect.bytes_after} bytes{because}"
-    return (
-        f"{whose} goes from ~{before} to ~{after} tokens, "
-        f"{effect.bytes_before} to {effect.bytes_after} bytes; "
-        f"it changes from byte {effect.first_byte} on, in {effect.block or 'what follows'}"
-    )
+        yield Note(f"in force is {name}: {whom}")
 
 
 @click.command(epilog='For example: mentis prompts edit style --text "Be brief." -m "too long"')
@@ -110,10 +108,10 @@ def _told(effect: EditEffect, *, several: bool) -> str:
 @yes_option
 @force_option
 @words_option
-@persona_option
+@every_persona_option
 @route_option
 @home_option
-@json_option
+@prints_report
 def edit(  # noqa: PLR0913  # one parameter an option
     block_id: str,
     *,
@@ -132,8 +130,7 @@ def edit(  # noqa: PLR0913  # one parameter an option
     force: bool,
     words: str,
     persona: str | None,
-    as_json: bool,
-) -> None:
+) -> Report:
     """Change a block: its text, its settings, its id or its file.
 
     Without --text, --from-file or a setting, the text opens in your editor. `--from-file -` reads
@@ -158,7 +155,7 @@ def edit(  # noqa: PLR0913  # one parameter an option
         if rename or move:
             if (rename and move) or meta or wording is not None:
                 raise click.UsageError("--rename and --move stand alone: make one change at a time")
-            return apply(prompts, _relocate(block_id, rename, move, force=force), as_json=as_json)
+            return apply(prompts, _relocate(block_id, rename, move, force=force))
         if wording is None and not meta and not remove:
             # Whoever saves while the editor is open is not overwritten.
             expected = len(prompts.editor.history(block_id)) if expected is None else expected
@@ -171,7 +168,6 @@ def edit(  # noqa: PLR0913  # one parameter an option
                 block_id, meta=meta, variants=variants, words=words, force=force, expected=expected
             ),
             persona=persona,
-            as_json=as_json,
             worded=None if variants is None else block_id,
         )
 
@@ -262,7 +258,7 @@ def _in_editor(block: Block, variant: str) -> str:
 @force_option
 @words_option
 @home_option
-@json_option
+@prints_report
 def new(  # noqa: PLR0913  # one parameter an option
     block_id: str,
     *,
@@ -277,8 +273,7 @@ def new(  # noqa: PLR0913  # one parameter an option
     yes: bool,
     force: bool,
     words: str,
-    as_json: bool,
-) -> None:
+) -> Report:
     """Make a block of your own."""
     meta: dict[str, object] = {
         "name": name or block_id,
@@ -294,12 +289,11 @@ def new(  # noqa: PLR0913  # one parameter an option
     wording = _wording(meta["type"], said)
     with open_prompts() as prompts:
         _confirm_unknown(prompts, said, None, yes=yes)
-        apply(
+        return apply(
             prompts,
             lambda editor: editor.create(
                 block_id, meta=meta, variants={"default": wording}, words=words, force=force
             ),
-            as_json=as_json,
         )
 
 
@@ -309,14 +303,13 @@ def new(  # noqa: PLR0913  # one parameter an option
 @click.option("--name", metavar="TEXT", help="What the copy is called.")
 @force_option
 @home_option
-@json_option
-def copy(block_id: str, new_id: str, name: str | None, *, force: bool, as_json: bool) -> None:
+@prints_report
+def copy(block_id: str, new_id: str, name: str | None, *, force: bool) -> Report:
     """Make a block of your own from another one, in a file of its own."""
     with open_prompts() as prompts:
-        apply(
+        return apply(
             prompts,
             lambda editor: editor.duplicate(block_id, new_id, name=name, force=force),
-            as_json=as_json,
         )
 
 
@@ -324,11 +317,11 @@ def copy(block_id: str, new_id: str, name: str | None, *, force: bool, as_json: 
 @id_argument
 @force_option
 @home_option
-@json_option
-def rm(block_id: str, *, force: bool, as_json: bool) -> None:
+@prints_report
+def rm(block_id: str, *, force: bool) -> Report:
     """Remove a block of your own. It can be brought back with undo."""
     with open_prompts() as prompts:
-        apply(prompts, lambda editor: editor.delete(block_id, force=force), as_json=as_json)
+        return apply(prompts, lambda editor: editor.delete(block_id, force=force))
 
 
 @click.command(epilog="For example: mentis prompts toggle emotion --off")
@@ -336,25 +329,23 @@ def rm(block_id: str, *, force: bool, as_json: bool) -> None:
 @click.option("--on/--off", "enabled", default=None, help="By default, the other of the two.")
 @force_option
 @home_option
-@json_option
-def toggle(block_id: str, *, enabled: bool | None, force: bool, as_json: bool) -> None:
+@prints_report
+def toggle(block_id: str, *, enabled: bool | None, force: bool) -> Report:
     """Switch a block on or off."""
     with open_prompts() as prompts:
-        apply(
-            prompts, lambda editor: editor.toggle(block_id, enabled, force=force), as_json=as_json
-        )
+        return apply(prompts, lambda editor: editor.toggle(block_id, enabled, force=force))
 
 
 @click.command(epilog="For example: mentis prompts order style=1250 format=1260")
 @click.argument("places", nargs=-1, required=True, metavar="ID=NUMBER...")
 @force_option
 @home_option
-@json_option
-def order(places: tuple[str, ...], *, force: bool, as_json: bool) -> None:
+@prints_report
+def order(places: tuple[str, ...], *, force: bool) -> Report:
     """Put blocks in another order."""
     orders = dict(_place(item) for item in places)
     with open_prompts() as prompts:
-        apply(prompts, lambda editor: editor.reorder(orders, force=force), as_json=as_json)
+        return apply(prompts, lambda editor: editor.reorder(orders, force=force))
 
 
 def _place(item: str) -> tuple[str, float]:
@@ -376,31 +367,26 @@ def placeholder() -> None:
 @persona_option
 @route_option
 @home_option
-@json_option
+@prints_report
 def list_placeholders(
-    key: str | None, *, given: tuple[str, ...], persona: str | None, route: str, as_json: bool
-) -> None:
+    key: str | None, *, given: tuple[str, ...], persona: str | None, route: str
+) -> Report:
     """List every placeholder: its value now, where that comes from, and the blocks that use it.
 
     One without a value is given by its occasion, such as the talk a summary is made of.
     """
-    from mentis.codec.forms import to_object
-
     values = {name: str(value) for name, value in map(_setting, given)}
     with open_prompts(route) as prompts:
         found = prompts.placeholders(persona=persona, runtime_vars=values)
     found = tuple(one for one in found if key in (None, one.key))
     if not found:
         raise click.BadParameter(f"there is no placeholder {key!r}", param_hint="KEY")
-    if as_json:
-        emit_json([to_object(one) for one in found])
-        return
     rows = [
         (one.key, _brief(one.value), one.source or one.phase or "-", one.origin, one.used_by)
         for one in found
     ]
-    names = ("placeholder", "value now", "from", "whose", "used by")
-    table(names, [(*row[:4], " ".join(row[4]) or "-") for row in rows])
+    names = ("placeholder", "value", "source", "origin", "used by")
+    return Report(found, TextTable(names, [(*row[:4], " ".join(row[4]) or "-") for row in rows]))
 
 
 def _brief(value: str | None) -> str:
@@ -418,24 +404,23 @@ def _brief(value: str | None) -> str:
 @click.option("--name", default="", metavar="TEXT", help="What it is called.")
 @click.option("--description", default="", metavar="TEXT", help="What it is for.")
 @home_option
-@json_option
-def new_placeholder(key: str, *, default: str, name: str, description: str, as_json: bool) -> None:
+@prints_report
+def new_placeholder(key: str, *, default: str, name: str, description: str) -> Report:
     """Register a placeholder with a fixed text."""
     with open_prompts() as prompts:
-        apply(
+        return apply(
             prompts,
             lambda editor: editor.create_placeholder(
                 key, default=default, name=name, description=description
             ),
-            as_json=as_json,
         )
 
 
 @placeholder.command("rm", epilog="For example: mentis prompts placeholder rm city")
 @click.argument("key")
 @home_option
-@json_option
-def rm_placeholder(key: str, *, as_json: bool) -> None:
+@prints_report
+def rm_placeholder(key: str) -> Report:
     """Remove a placeholder of your own."""
     with open_prompts() as prompts:
-        apply(prompts, lambda editor: editor.delete_placeholder(key), as_json=as_json)
+        return apply(prompts, lambda editor: editor.delete_placeholder(key))

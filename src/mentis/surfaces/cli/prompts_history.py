@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
 from .options import home_option, open_prompts
-from .output import emit, emit_json, json_option, say, table
 from .prompts_change import apply, force_option, id_argument
+from .report import Note, Report, Text, prints_report
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,18 +23,16 @@ if TYPE_CHECKING:
 @click.command(epilog="For example: mentis prompts history style")
 @id_argument
 @home_option
-@json_option
-def history(block_id: str, *, as_json: bool) -> None:
-    """List every revision of a block: when, and in whose words why."""
-    from mentis.codec.forms import to_object
-
+@prints_report
+def history(block_id: str) -> Report:
+    """List every revision of a block, with its time and its reason."""
     with open_prompts() as prompts:
         revisions = prompts.editor.history(block_id)
-    if as_json:
-        emit_json([to_object(revision) for revision in revisions])
-        return
-    rows = [(str(r.number), r.time, r.digest[:19], r.words) for r in revisions]
-    table(("revision", "time", "digest", "words"), rows, right=("revision",))
+    rows = [(str(r.number), r.time, r.digest[:19], r.author, r.words) for r in revisions]
+    return Report(
+        revisions,
+        TextTable(("revision", "time", "digest", "author", "words"), rows, right=("revision",)),
+    )
 
 
 @click.command(epilog="For example: mentis prompts diff style 1 3")
@@ -40,26 +40,26 @@ def history(block_id: str, *, as_json: bool) -> None:
 @click.argument("older", type=int, required=False)
 @click.argument("newer", type=int, required=False)
 @home_option
-@json_option
-def diff(block_id: str, older: int | None, newer: int | None, *, as_json: bool) -> None:
+@prints_report
+def diff(block_id: str, older: int | None, newer: int | None) -> Report:
     """Show what changed between two revisions; by default, since the shipped text."""
     with open_prompts() as prompts:
         text = prompts.editor.diff(block_id, older, newer)
-    if as_json:
-        emit_json({"block": block_id, "older": older, "newer": newer, "diff": text})
-    else:
-        emit(text.rstrip("\n") if text else "no difference")
+    return Report(
+        {"block": block_id, "older": older, "newer": newer, "diff": text},
+        text.rstrip("\n") if text else "no difference",
+    )
 
 
 @click.command(epilog="For example: mentis prompts undo style")
-@click.argument("block_id", metavar="ID", required=False)
+@click.argument("block_id", metavar="[ID]", required=False)
 @click.option("--redo", is_flag=True, help="Take back the last undo instead.")
 @click.option("--to", type=int, metavar="N", help="Go to revision N; 0 is before the first.")
 @click.option("--reset", "of_reset", is_flag=True, help="Undo the last factory reset.")
 @click.option("--import", "of_import", is_flag=True, help="Undo the last import, all of it.")
 @force_option
 @home_option
-@json_option
+@prints_report
 def undo(  # one parameter an option
     block_id: str | None,
     *,
@@ -68,9 +68,8 @@ def undo(  # one parameter an option
     of_reset: bool,
     of_import: bool,
     force: bool,
-    as_json: bool,
-) -> None:
-    """Take back the last change of a block, the last factory reset, or the last import."""
+) -> Report:
+    """Undo the last change of a block, factory reset or import."""
     whole = of_reset or of_import
     if (block_id is None) is not whole or (of_reset and of_import) or (redo and to is not None):
         raise click.UsageError(
@@ -78,9 +77,8 @@ def undo(  # one parameter an option
         )
     with open_prompts() as prompts:
         if of_import:
-            apply(prompts, lambda editor: editor.undo_write(), as_json=as_json)
-            return
-        apply(prompts, _way_back(block_id, redo=redo, to=to, force=force), as_json=as_json)
+            return apply(prompts, lambda editor: editor.undo_write())
+        return apply(prompts, _way_back(block_id, redo=redo, to=to, force=force))
 
 
 def _way_back(
@@ -96,69 +94,64 @@ def _way_back(
 
 
 @click.command(epilog="For example: mentis prompts reset style")
-@click.argument("block_id", metavar="ID", required=False)
+@click.argument("block_id", metavar="[ID]", required=False)
 @click.option(
     "--factory",
     type=click.Choice(["system", "full"]),
     help="All of it: `system` keeps the blocks you made, `full` does not.",
 )
 @home_option
-@json_option
-def reset(block_id: str | None, factory: str | None, *, as_json: bool) -> None:
+@prints_report
+def reset(block_id: str | None, factory: str | None) -> Report:
     """Bring back the shipped text of a block, or of the whole library. It can be undone."""
     if (block_id is None) is (factory is None):
         raise click.UsageError("name a block, or say --factory system or full")
     with open_prompts() as prompts:
         if block_id is not None:
-            apply(prompts, lambda editor: editor.reset(block_id), as_json=as_json)
-        elif factory == "full":
-            apply(prompts, lambda editor: editor.factory_reset("full"), as_json=as_json)
-        else:
-            apply(prompts, lambda editor: editor.factory_reset("system"), as_json=as_json)
+            return apply(prompts, lambda editor: editor.reset(block_id))
+        if factory == "full":
+            return apply(prompts, lambda editor: editor.factory_reset("full"))
+        return apply(prompts, lambda editor: editor.factory_reset("system"))
 
 
 @click.command(epilog="For example: mentis prompts conflicts style variants.default --take ours")
-@click.argument("block_id", metavar="ID", required=False)
+@click.argument("block_id", metavar="[ID]", required=False)
 @click.argument("field", required=False)
 @click.option("--take", type=click.Choice(["ours", "theirs"]), help="Settle one conflict.")
 @home_option
-@json_option
-def conflicts(block_id: str | None, field: str | None, take: str | None, *, as_json: bool) -> int:
-    """Show where you and a new version of Mentis changed the same text; exit code 1 if anywhere.
+@prints_report
+def conflicts(block_id: str | None, field: str | None, take: str | None) -> Report:
+    """Show where you and a new version of Mentis changed the same text.
 
     Until it is settled, your text stays in force. `base` is what you changed, `ours` is yours,
-    `theirs` is what is shipped now.
+    `theirs` is what is shipped now. Exit code 1 if there is a conflict.
     """
     from mentis.prompts.prompt_data import conflict_data
 
     with open_prompts() as prompts:
         if take is not None:
-            return _settle(prompts, block_id, field, take, as_json=as_json)
+            return _settle(prompts, block_id, field, take)
         found = [c for c in prompts.editor.conflicts() if block_id in (None, c.block)]
-    if as_json:
-        emit_json([conflict_data(one) for one in found])
-        return 1 if found else 0
-    for conflict in found:
-        emit(f"{conflict.block} {conflict.field}")
-        for side in ("base", "ours", "theirs"):
-            emit(f"--- {side}\n{_readable(getattr(conflict, side))}")
-        emit("")
-    say(f"{len(found)} conflicts" if found else "no conflicts")
-    return 1 if found else 0
+
+    def text() -> Iterator[Text]:
+        for conflict in found:
+            yield f"{conflict.block} {conflict.field}"
+            for side in ("base", "ours", "theirs"):
+                yield f"--- {side}\n{_readable(getattr(conflict, side))}"
+            yield ""
+        yield Note(f"{len(found)} conflicts" if found else "no conflicts")
+
+    return Report([conflict_data(one) for one in found], text(), code=1 if found else 0)
 
 
-def _settle(
-    prompts: Prompts, block_id: str | None, field: str | None, take: str, *, as_json: bool
-) -> int:
+def _settle(prompts: Prompts, block_id: str | None, field: str | None, take: str) -> Report:
     if block_id is None or field is None:
         raise click.UsageError("--take needs the block and the field")
     side = cast("Literal['ours', 'theirs']", take)
-    apply(
+    return apply(
         prompts,
         lambda editor: editor.settle(block_id, field, side),
-        as_json=as_json,
     )
-    return 0
 
 
 def _readable(value: object) -> str:

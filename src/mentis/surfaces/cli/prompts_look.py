@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast, get_args
 
 import click
@@ -9,10 +10,11 @@ import click
 from mentis.values.block import Block, Category, Mode, pick_variant
 from mentis.values.span import Span
 
-from .blocks import show_blocks, token_text
+from .blocks import block_lines, token_text
 from .options import home_option, open_prompts, persona_option, route_option
-from .output import emit, emit_json, json_option, say, table
-from .prompts_parts import mode_option, part_option, show_category, show_kinds, show_part
+from .prompts_parts import category_report, kinds_report, mode_option, part_option, part_report
+from .report import Note, Report, Text, prints_report
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.values.location import Problem
@@ -50,49 +52,50 @@ _SHOWN = (
 @click.command("list", epilog="For example: mentis prompts list --category persona")
 @click.option("--category", metavar="NAME", help="Only the blocks of this category.")
 @home_option
-@json_option
-def list_(category: str | None, *, as_json: bool) -> None:
-    """List every block: order, id, name, where it goes, whether it is on and whose it is."""
+@prints_report
+def list_(category: str | None) -> Report:
+    """List every block: its order, id, target, state and origin.
+
+    `mentis prompts show ID` tells all of one; --json has its name, category and variants, too.
+    """
     from mentis.prompts.prompt_data import block_data
 
     with open_prompts() as prompts:
         loaded = prompts.loaded_library
         changed = prompts.overridden_fields()
     blocks = [block for block in loaded.library.blocks if category in (None, block.category)]
-    if as_json:
-        rows = [block_data(block, changed) for block in blocks]
-        emit_json({"revision": loaded.library.revision, "blocks": rows})
-        return
-    table(
-        ("order", "block", "name", "category", "goes to", "on", "whose", "variants"),
-        [_row(block, changed) for block in blocks],
-        right=("order",),
-    )
-    _tell_problems(loaded.problems)
+    rows = [block_data(block, changed) for block in blocks]
+
+    def text() -> Iterator[Text]:
+        yield TextTable(
+            ("order", "block", "target", "enabled", "origin"),
+            [_row(block, changed) for block in blocks],
+            right=("order",),
+        )
+        yield from _problem_lines(loaded.problems)
+
+    return Report({"revision": loaded.library.revision, "blocks": rows}, text())
 
 
 def _row(block: Block, changed: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
     whose = "yours" if block.origin == "owner" else "shipped"
     if fields := changed.get(block.id):
-        whose = f"shipped, {len(fields)} changed"
+        whose = f"edited ({len(fields)})"
     place = block.target if block.target == block.position else f"{block.target}/{block.position}"
     return (
         f"{block.order:g}",
         block.id,
-        block.name,
-        block.category,
         place,
         "yes" if block.enabled else "no",
         whose,
-        " ".join(block.variants),
     )
 
 
-def _tell_problems(problems: tuple[Problem, ...]) -> None:
+def _problem_lines(problems: tuple[Problem, ...]) -> Iterator[Text]:
     for problem in problems:
-        say(str(problem))
+        yield Note(str(problem))
         if problem.hint:
-            say(f"  hint: {problem.hint}")
+            yield Note(f"  hint: {problem.hint}")
 
 
 @click.command(epilog="For example: mentis prompts show constitution --variant compact")
@@ -105,8 +108,8 @@ def _tell_problems(problems: tuple[Problem, ...]) -> None:
 @persona_option
 @route_option
 @home_option
-@json_option
-def show(  # noqa: PLR0913  # one parameter an option
+@prints_report
+def show(  # one parameter an option
     block_id: str,
     *,
     variant: str | None,
@@ -116,8 +119,7 @@ def show(  # noqa: PLR0913  # one parameter an option
     mode: Mode,
     persona: str | None,
     route: str,
-    as_json: bool,
-) -> None:
+) -> Report:
     """Show one block: its settings and its text as it stands, placeholders included.
 
     With --resolved: the text alone, as it would be told to the persona on the route, whatever its
@@ -132,25 +134,25 @@ def show(  # noqa: PLR0913  # one parameter an option
             made = prompts.resolve(
                 block_id, persona=persona, variant=variant, mode=mode, runtime_vars=values
             )
-            show_part(made, as_json=as_json)
-            return
+            return part_report(made)
         block = prompts.block(block_id)
         overridden = prompts.overridden_fields()
-    if as_json:
-        emit_json(block_data(block, overridden))
-        return
-    changed = overridden.get(block_id, ())
-    variant = variant or "default"
-    wording = pick_variant(block, variant, language)
-    for name in _SHOWN:
-        say(f"{name:17} {_value(getattr(block, name))}")
-    say(f"{'placeholders':17} {', '.join(block_keys(block)) or '-'}")
-    say(f"{'variants':17} {', '.join(block.variants)}")
-    say(f"{'changed':17} {', '.join(changed) or 'nothing'}\n")
-    if wording is None:
-        say(f"(no wording for variant {variant})")
-        return
-    emit(wording.content or "\n".join(f"[{m.role}] {m.content}" for m in wording.messages))
+    chosen = variant or "default"
+    wording = pick_variant(block, chosen, language)
+
+    def text() -> Iterator[Text]:
+        changed = overridden.get(block_id, ())
+        for name in _SHOWN:
+            yield Note(f"{name:17} {_value(getattr(block, name))}")
+        yield Note(f"{'placeholders':17} {', '.join(block_keys(block)) or '-'}")
+        yield Note(f"{'variants':17} {', '.join(block.variants)}")
+        yield Note(f"{'changed':17} {', '.join(changed) or 'nothing'}\n")
+        if wording is None:
+            yield Note(f"(no wording for variant {chosen})")
+            return
+        yield wording.content or "\n".join(f"[{m.role}] {m.content}" for m in wording.messages)
+
+    return Report(block_data(block, overridden), text())
 
 
 def _value(value: object) -> str:
@@ -162,65 +164,66 @@ def _value(value: object) -> str:
 @click.command(epilog="For example: mentis prompts search honest")
 @click.argument("text")
 @home_option
-@json_option
-def search(text: str, *, as_json: bool) -> int:
+@prints_report
+def search(text: str) -> Report:
     """Find blocks by id, name, description or text. Exit code 1 when nothing is found."""
-    from mentis.codec.forms import to_object
     from mentis.library.search import search as find
 
     with open_prompts() as prompts:
         matches = find(prompts.loaded_library.library, text)
-    if as_json:
-        emit_json([to_object(match) for match in matches])
-    elif matches:
-        rows = [(match.block, match.where, match.excerpt) for match in matches]
-        table(("block", "found in", "text"), rows)
-    else:
-        say(f"no block says {text!r}")
-    return 0 if matches else 1
+
+    rows = [(match.block, match.where, match.excerpt) for match in matches]
+    grid = TextTable(("block", "found in", "text"), rows)
+    return Report(
+        matches,
+        grid if matches else Note(f"no block says {text!r}"),
+        code=0 if matches else 1,
+    )
 
 
 @click.command(epilog="For example: mentis prompts usages char_name")
 @click.argument("key", required=False)
 @home_option
-@json_option
-def usages(key: str | None, *, as_json: bool) -> None:
-    """Show which blocks use which placeholder, which are unknown and which are unused."""
+@prints_report
+def usages(key: str | None) -> Report:
+    """Show which blocks use which placeholder; unknown and unused ones."""
     from mentis.library.search import usages as find
     from mentis.prompts.prompt_data import usage_data
 
     with open_prompts() as prompts:
         found = find(prompts.loaded_library.library)
     used = {name: blocks for name, blocks in found.by_key.items() if key in (None, name)}
-    if as_json:
-        emit_json(usage_data(found, key))
-        return
-    table(("placeholder", "used by"), [(name, ", ".join(by)) for name, by in used.items()])
-    if key is None:
-        say(f"used but not registered: {', '.join(found.orphaned) or 'none'}")
-        say(f"registered but not used: {', '.join(found.unused) or 'none'}")
+
+    def text() -> Iterator[Text]:
+        yield TextTable(
+            ("placeholder", "used by"), [(name, ", ".join(by)) for name, by in used.items()]
+        )
+        if key is None:
+            yield Note(f"used but not registered: {', '.join(found.orphaned) or 'none'}")
+            yield Note(f"registered but not used: {', '.join(found.unused) or 'none'}")
+
+    return Report(usage_data(found, key), text())
 
 
 @click.command(epilog="For example: mentis prompts check --json")
 @home_option
-@json_option
-def check(*, as_json: bool) -> int:
+@prints_report
+def check() -> Report:
     """Check every prompt file like a compiler. Exit code 1 when there are errors."""
-    from mentis.codec.forms import to_object
     from mentis.library.checking.check import check as find_problems
 
     with open_prompts() as prompts:
         problems = find_problems(prompts.loaded_library)
     errors = sum(problem.severity == "error" for problem in problems)
-    if as_json:
-        emit_json({"errors": errors, "problems": [to_object(problem) for problem in problems]})
-        return 1 if errors else 0
-    for problem in problems:
-        emit(str(problem))
-        if problem.hint:
-            emit(f"  hint: {problem.hint}")
-    say(f"{errors} errors, {len(problems) - errors} warnings")
-    return 1 if errors else 0
+
+    def text() -> Iterator[Text]:
+        for problem in problems:
+            yield str(problem)
+            if problem.hint:
+                yield f"  hint: {problem.hint}"
+        yield Note(f"{errors} errors, {len(problems) - errors} warnings")
+
+    return Report({"errors": errors, "problems": problems}, text(), code=1 if errors else 0)
 
 
 @click.command(epilog="For example: mentis prompts preview --variant default --mode chat")
@@ -233,8 +236,8 @@ def check(*, as_json: bool) -> int:
 @persona_option
 @route_option
 @home_option
-@json_option
-def preview(  # noqa: PLR0913  # one parameter an option
+@prints_report
+def preview(  # one parameter an option
     *,
     variant: str | None,
     mode: Mode,
@@ -244,43 +247,40 @@ def preview(  # noqa: PLR0913  # one parameter an option
     part: str | None,
     category: str | None,
     kinds: bool,
-    as_json: bool,
-) -> None:
-    """Show the assembled prompt with its block boundaries, tokens and what is absent and why.
+) -> Report:
+    """Show the assembled prompt, block by block, and what is absent.
 
     It is what a turn would tell now, persona memory included. --part shows what is made for other
     occasions: what is appended, the first message, injected dialogue, the order of messages, the
     prefill, the prompts of a summary, an afterthought and an autofill. --kinds lists them all.
     """
-    from mentis.codec.forms import to_object
-
     if sum((part is not None, category is not None, kinds)) > 1:
         raise click.UsageError("--part, --category and --kinds exclude each other")
     values = dict(_pair(item) for item in given)
     choice = {"persona": persona, "variant": variant}
     with open_prompts(route) as prompts:
         if kinds:
-            show_kinds(prompts.kinds(**choice), as_json=as_json)
-            return
+            return kinds_report(prompts.kinds(**choice))
         if part is not None:
             made = prompts.part(part, **choice, mode=mode, runtime_vars=values)
-            show_part(made, as_json=as_json)
-            return
+            return part_report(made)
         if category is not None:
             known = require_category(category)
             found = prompts.resolve_category(known, **choice, mode=mode, runtime_vars=values)
-            show_category(found, as_json=as_json)
-            return
+            return category_report(found)
         composed = prompts.preview(**choice, mode=mode, runtime_vars=values)
-    if as_json:
-        emit_json(to_object(composed))
-        return
-    tokens = {block.block: token_text(block.tokens) for block in composed.trace.blocks}
-    request = composed.request
-    _show_spans((*request.system_instruction, *request.runtime_ctx.spans), tokens)
-    show_blocks(composed.trace)
-    total = composed.trace.tokens["system"]
-    say(f"{token_text(total)} tokens in the lasting part, variant {composed.trace.variant}")
+
+    def text() -> Iterator[Text]:
+        tokens = {block.block: token_text(block.tokens) for block in composed.trace.blocks}
+        request = composed.request
+        yield from _span_lines((*request.system_instruction, *request.runtime_ctx.spans), tokens)
+        yield from block_lines(composed.trace)
+        total = composed.trace.tokens["system"]
+        yield Note(
+            f"{token_text(total)} tokens in the lasting part, variant {composed.trace.variant}"
+        )
+
+    return Report(composed, text())
 
 
 def require_category(name: str) -> Category:
@@ -297,14 +297,14 @@ def _pair(item: str) -> tuple[str, str]:
     return key, value
 
 
-def _show_spans(spans: tuple[Span, ...], tokens: dict[str, str]) -> None:
+def _span_lines(spans: tuple[Span, ...], tokens: dict[str, str]) -> Iterator[str]:
     """The text with a line where each block begins."""
     block, text = "", ""
     for span in spans:
         if span.block and span.block != block:
             if text.strip():
-                emit(text.strip("\n"))
+                yield text.strip("\n")
             block, text = span.block, ""
-            emit(f"\n--- {block} ({tokens[block]} tokens) ---")
+            yield f"\n--- {block} ({tokens[block]} tokens) ---"
         text += span.text
-    emit(text.strip("\n"))
+    yield text.strip("\n")

@@ -9,10 +9,11 @@ import click
 from mentis.values.block import mode_named
 
 from .blocks import token_text
-from .output import emit, emit_json, say, table
+from .report import Note, Report, Text
+from .tables import TextTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from mentis.compose.built import BuiltMessages, BuiltText
     from mentis.prompts.kinds import RequestKind
@@ -36,47 +37,42 @@ part_option = click.option(
 )
 
 
-def show_part(made: Value, *, as_json: bool) -> None:
+def part_report(made: Value) -> Report:
+    return Report(made, part_lines(made))
+
+
+def part_lines(made: Value) -> Iterator[Text]:
     from mentis.codec.forms import to_object
 
     told = to_object(made)
-    if as_json:
-        emit_json(told)
-        return
     for name, value in told.items():
         if isinstance(value, dict):
-            emit(f"--- {name} ---\n{cast('dict[str, object]', value).get('text', '')}")
+            yield f"--- {name} ---\n{cast('dict[str, object]', value).get('text', '')}"
     if isinstance(told.get("text"), str):
-        emit(str(told["text"]))
+        yield str(told["text"])
     for message in getattr(made, "messages", ()):
-        emit(f"[{message.role}] {message.text}")
+        yield f"[{message.role}] {message.text}"
     for step in getattr(made, "steps", ()):
-        emit(f"{step.order:g} {step.id} ({step.position})")
+        yield f"{step.order:g} {step.id} ({step.position})"
     for block in getattr(made, "skipped", ()):
-        say(f"{block.block}: {block.reason}")
+        yield Note(f"{block.block}: {block.reason}")
     for gap in getattr(made, "unresolved", ()):
-        say(f"no value for {{{{{gap.placeholder}}}}} in {gap.block}: {gap.policy}")
+        yield Note(f"no value for {{{{{gap.placeholder}}}}} in {gap.block}: {gap.policy}")
 
 
-def show_category(found: Mapping[str, BuiltText | BuiltMessages], *, as_json: bool) -> None:
-    from mentis.codec.forms import to_object
+def category_report(found: Mapping[str, BuiltText | BuiltMessages]) -> Report:
+    def text() -> Iterator[Text]:
+        for block_id, made in found.items():
+            yield f"\n--- {block_id} ---"
+            yield from part_lines(made)
 
-    if as_json:
-        emit_json({block_id: to_object(made) for block_id, made in found.items()})
-        return
-    for block_id, made in found.items():
-        emit(f"\n--- {block_id} ---")
-        show_part(made, as_json=False)
+    return Report(dict(found), text())
 
 
-def show_kinds(kinds: tuple[RequestKind, ...], *, as_json: bool) -> None:
-    from mentis.codec.forms import to_object
-
-    if as_json:
-        emit_json([to_object(kind) for kind in kinds])
-        return
+def kinds_report(kinds: tuple[RequestKind, ...]) -> Report:
     rows = [
         (kind.name, token_text(kind.tokens), str(len(kind.blocks)), " ".join(kind.blocks))
         for kind in kinds
     ]
-    table(("kind", "tokens", "blocks", "made of"), rows, right=("tokens", "blocks"))
+    grid = TextTable(("kind", "tokens", "blocks", "made of"), rows, right=("tokens", "blocks"))
+    return Report(kinds, grid)

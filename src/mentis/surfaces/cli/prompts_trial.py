@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from .options import MAX_INDEX, given_text, home_option, home_path, persona_option
-from .output import emit, emit_json, json_option, say, table
+from .options import MAX_INDEX, Number, every_persona_option, given_text, home_option, home_path
+from .report import Note, Report, Text, prints_report
 from .shown import safe
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.turn.replay.what_if import EditTrial, TrialEffect
@@ -21,13 +23,13 @@ if TYPE_CHECKING:
 @click.option("--from-file", type=click.File(encoding="utf-8"), help="Take the text from a file.")
 @click.option(
     "--entry",
-    type=click.IntRange(0, MAX_INDEX),
+    type=Number(0, MAX_INDEX),
     help="The turn whose prompt is told anew; by default the newest. Needs --persona if several.",
 )
 @click.option("--diff", "route", default="", metavar="ROUTE", help="How the prompt differs there.")
-@persona_option
+@every_persona_option
 @home_option
-@json_option
+@prints_report
 def what_if(  # one parameter an option
     block_id: str,
     *,
@@ -37,9 +39,8 @@ def what_if(  # one parameter an option
     entry: int | None,
     route: str,
     persona: str | None,
-    as_json: bool,
-) -> None:
-    """Say what another text of a block would do, for each persona and route.
+) -> Report:
+    """Show what another text of a block would do, per persona and route.
 
     Tokens and price of the prompt before and after, how much of it a cache keeps, and what the next
     turn has to read again for that. Nothing is sent or written. `mentis fork` tries it on a turn,
@@ -62,20 +63,22 @@ def what_if(  # one parameter an option
             found[one] = agent.what_if(block_id, words, variant=variant, index=entry, whole=route)
         finally:
             agent.close()
-    if as_json:
-        emit_json({"personas": {one: trial_data(trial) for one, trial in found.items()}})
-        return
-    _show([effect for trial in found.values() for effect in trial.effects])
+
+    effects = [effect for trial in found.values() for effect in trial.effects]
+    data = {"personas": {one: trial_data(trial) for one, trial in found.items()}}
+    return Report(data, _lines(effects))
 
 
-def _show(effects: list[TrialEffect]) -> None:
+def _lines(effects: list[TrialEffect]) -> Iterator[Text]:
     rows = [_row(one) for one in effects]
-    table(("persona", "route", "tokens", "price", "kept", "next turn reads again"), rows)
+    yield TextTable(
+        ("persona", "route", "tokens", "price", "cached", "next turn reads again"), rows
+    )
     for one in effects:
         if one.reason:
-            say(f"{one.persona} on {one.route}: nothing changes: {safe(one.reason)}")
+            yield Note(f"{one.persona} on {one.route}: nothing changes: {safe(one.reason)}")
         for difference in one.differences:
-            emit(difference.diff, end="")
+            yield difference.diff.removesuffix("\n")
 
 
 def _row(one: TrialEffect) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import anyio
@@ -10,7 +10,8 @@ import click
 
 from .assemble import connect_option, given_task, mode_option
 from .options import home_option, home_path, persona_option
-from .output import emit, emit_json, json_option, say, table
+from .report import Note, Report, Text, prints_report
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.values.memories import ScoredMemory
@@ -24,14 +25,13 @@ if TYPE_CHECKING:
 @connect_option
 @persona_option
 @home_option
-@json_option
-def recall(task: str, *, mode: str, connect: bool, persona: str | None, as_json: bool) -> None:
-    """Show which tools, skills and memories come to mind for a task, and why.
+@prints_report
+def recall(task: str, *, mode: str, connect: bool, persona: str | None) -> Report:
+    """Show which tools, skills and memories a task recalls, and why.
 
     What just missed is shown, too. Nothing is sent. TASK can be - to read it from stdin.
     """
     from mentis.app.unstored import open_anyhow
-    from mentis.codec.forms import to_object
 
     words = given_task(task)
     with open_anyhow(home_path(), persona=persona) as agent:
@@ -42,15 +42,12 @@ def recall(task: str, *, mode: str, connect: bool, persona: str | None, as_json:
             return await agent.recall(words, mode=mode)
 
         found = anyio.run(recall_task)
-    if as_json:
-        emit_json(to_object(found))
-        return
-    _show(found)
+    return Report(found, _lines(found))
 
 
-def _show(found: RecalledContext) -> None:
+def _lines(found: RecalledContext) -> Iterator[Text]:
     if found.candidates:
-        table(
+        yield TextTable(
             ("", "kind", "name", "score", "meaning", "words", "why"),
             [_candidate(one) for one in found.candidates],
             right=("score", "meaning", "words"),
@@ -58,14 +55,14 @@ def _show(found: RecalledContext) -> None:
     memories = () if found.found is None else (*found.found.hits, *found.found.near)
     told = {span.source for span in found.memories}
     if memories:
-        table(("", "memory", "says", "why"), _memories(memories, told))
+        yield TextTable(("", "memory", "text", "why"), _memories(memories, told))
     if not found.candidates and not memories:
-        emit("nothing comes to mind")
-    say(f"tools: {', '.join(tool.name for tool in found.tools) or 'none'}")
+        yield "nothing comes to mind"
+    yield Note(f"tools: {', '.join(tool.name for tool in found.tools) or 'none'}")
     if found.filtered:
-        say(f"kept back: {found.filtered}")
+        yield Note(f"kept back: {found.filtered}")
     for step in found.degraded:
-        say(f"note: {step.part}: {step.reason}")
+        yield Note(f"note: {step.part}: {step.reason}")
 
 
 def _candidate(one: Candidate) -> tuple[str, ...]:

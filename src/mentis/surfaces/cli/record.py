@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from mentis.system.signals import ENDING, handled, hangup
 from mentis.values.words import quantity
 
-from .options import home_option, home_path
-from .output import emit_json, json_option, printable, say
+from .options import Number, home_option, home_path
+from .output import printable, say
 from .record_ca import RecordGroup, ca
 from .record_entrance import Entrance, log_request, open_entrance
 from .record_spans import announce_receiver, receiving, span_environ
 from .record_status import StatusDisplay, has_title, watch
 from .recorded_sessions import RECORDED, cost_words, dollars, session_tree, side_name
+from .report import Note, Report, Text, json_wanted, prints_report
 
 if TYPE_CHECKING:
     from mentis.record.foreign_calls import ForeignCall
@@ -54,7 +56,7 @@ _NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
 )
 @click.option(
     "--port",
-    type=click.IntRange(0, 65_535),
+    type=Number(0, 65_535),
     metavar="N",
     help="Listen there; by default recorder.port, and with a COMMAND any that is free.",
 )
@@ -97,7 +99,7 @@ _NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
 @click.option("--log/--no-log", default=False, help="Write a line for each request to stderr.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @home_option
-@json_option
+@prints_report
 def record(  # noqa: PLR0913  # one parameter an option
     *,
     name: str | None,
@@ -110,11 +112,10 @@ def record(  # noqa: PLR0913  # one parameter an option
     status_file: Path | None,
     watched: bool,
     command: tuple[str, ...],
-    as_json: bool,
-) -> int:
-    """Record what another agent asks of models; start it, or stand by.
+) -> Report:
+    """Record the model calls of another program.
 
-    With COMMAND that program is started so that its calls go through the recorder, and its exit
+    With COMMAND, that program is started so that its calls go through the recorder, and its exit
     code is passed on. Without one, the addresses to be used are printed, and Ctrl-C ends it. Calls
     are passed on byte for byte, and never wait for the record. The program has the terminal to
     itself: the calls so far stand in its title. At the end: calls, tokens, money, what the cache
@@ -124,9 +125,9 @@ def record(  # noqa: PLR0913  # one parameter an option
     of targets is read and recorded; other hosts are passed through.
     """
     if watched:
-        if command or as_json:
+        if command or json_wanted():
             raise click.UsageError("--watch records nothing: it takes no COMMAND and no --json")
-        return watch(name)
+        return Report(None, code=watch(name))
     if otlp and (forward or token or log or repair is not None):
         raise click.UsageError(
             "--otlp passes no calls on: it takes no --forward, --token, --repair and --log"
@@ -151,19 +152,18 @@ def record(  # noqa: PLR0913  # one parameter an option
         way = _WayIn(taken, forward=forward, token=token, log=log)
         with display:
             code = way.receive(command, recording) if otlp else way.relay(command, recording)
-    _sum_up(recording, as_json=as_json)
-    return code
+    report = _summary(recording)
+    return Report(report.data, report.text, code=code)
 
 
-def _sum_up(recording: Recording, *, as_json: bool) -> None:
+def _summary(recording: Recording) -> Report:
     from mentis.recorder.report import report_calls, report_sessions
 
-    report = report_calls(recording.calls)
-    if as_json:
-        emit_json(_as_json(recording.agent, report, sum(recording.missing)))
-    else:
-        _show(recording.agent, report, sum(recording.missing))
-        _show_tree(report_sessions(recording.calls))
+    report, missing = report_calls(recording.calls), sum(recording.missing)
+    return Report(
+        _as_json(recording.agent, report, missing),
+        (_lines(recording.agent, report, missing), _tree(report_sessions(recording.calls))),
+    )
 
 
 @dataclass(frozen=True)
@@ -249,13 +249,9 @@ def _signals_for(child: subprocess.Popen[bytes]) -> Generator[None]:
     def hand_on(number: int, _frame: FrameType | None) -> None:
         child.send_signal(number)
 
-    handlers = {signal.SIGINT: stay, signal.SIGTERM: hand_on, signal.SIGHUP: hand_on}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
+    handed_on = dict.fromkeys((signal.SIGTERM, *hangup()), hand_on)
+    with handled({signal.SIGINT: stay, **handed_on}):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _wait() -> int:
@@ -265,13 +261,8 @@ def _wait() -> int:
     def stop(_number: int, _frame: FrameType | None) -> None:
         done.set()
 
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, stop) for number in numbers}
-    try:
+    with handled(dict.fromkeys(ENDING, stop)):
         done.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     return 0
 
 
@@ -287,44 +278,46 @@ def _tell_call(call: ForeignCall) -> None:
     say(printable("  ".join(word for word in words if word)))
 
 
-def _show(agent: str, report: CallReport, missing: int) -> None:
+def _lines(agent: str, report: CallReport, missing: int) -> Iterator[Text]:
     failed = f", {report.failed} failed" if report.failed else ""
-    say(
+    yield Note(
         f"{agent}: {quantity(report.calls, 'call')} ({report.questions} to a model{failed}) in"
         f" {quantity(report.sessions, 'session')}"
     )
     if missing:
-        say(f"MISSING: {quantity(missing, 'call')} went by unrecorded; the record says so")
+        yield Note(f"MISSING: {quantity(missing, 'call')} went by unrecorded; the record says so")
     if not report.questions:
         return
-    say(
+    yield Note(
         f"tokens: {report.input} in ({report.cache_read} from cache, {report.cache_write} written"
         f" to it), {report.output} out"
     )
     if report.unmeasured:
-        say(
+        yield Note(
             f"usage: {quantity(report.unmeasured, 'call')} told none; for a stream of Chat"
             " Completions, ask for it: stream_options.include_usage"
         )
-    say(f"cost: {_cost(report)}")
+    yield Note(f"cost: {_cost(report)}")
     for side in report.side:
-        say(f"beside: {_side(side)}")
+        yield Note(f"beside: {_side(side)}")
     if report.repaired:
-        say(f"repaired: {quantity(report.repaired, 'call')}; both bodies are in the record")
+        yield Note(f"repaired: {quantity(report.repaired, 'call')}; both bodies are in the record")
     for loss in report.losses:
-        say(printable(_loss(loss)))
-        say(printable(f"  {loss.fix}"))
+        yield Note(printable(_loss(loss)))
+        yield Note(printable(f"  {loss.fix}"))
     if report.flagged:
-        say(f"{quantity(report.flagged, 'result')} of tools look like instructions: see the calls")
-    say(f"more: mentis sessions list --persona {agent}; mentis why --persona {agent}")
+        yield Note(
+            f"{quantity(report.flagged, 'result')} of tools look like instructions: see the calls"
+        )
+    yield Note(f"more: mentis sessions list --persona {agent}; mentis why --persona {agent}")
 
 
-def _show_tree(sessions: Sequence[SessionReport]) -> None:
+def _tree(sessions: Sequence[SessionReport]) -> Iterator[Text]:
     """Who started whom, where anybody did."""
     if not any(one.parent is not None or len(one.tree) > 1 for one in sessions):
         return
     for label, total in session_tree(sessions)[:_MOST_LINES]:
-        say(f"  {label}: {quantity(total.calls, 'call')}, {cost_words(total)}")
+        yield Note(f"  {label}: {quantity(total.calls, 'call')}, {cost_words(total)}")
 
 
 def _side(side: SideSummary) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import emit, emit_json, json_option, say
+from .output import say
+from .report import Note, Report, Text, prints_report
 
 if TYPE_CHECKING:
     from mentis.recorder.authority import LocalAuthority
@@ -47,38 +48,32 @@ def ca() -> None:
 
 
 @ca.command(epilog="For example: mentis record ca show")
-@json_option
-def show(*, as_json: bool) -> int:
-    """Say where it is, what it is known by, and what it can do."""
+@prints_report
+def show() -> Report:
+    """Show where it is, its fingerprint, and what it can do."""
     from mentis.recorder.authority import authority_folder, find_authority
 
     folder = authority_folder(os.environ)
     found = find_authority(folder)
     if found is None:
-        if as_json:
-            emit_json(None)
-        else:
-            say(f"there is none in {folder}: mentis record --forward makes it")
-        return 0
+        return Report(None, Note(f"there is none in {folder}: mentis record --forward makes it"))
     facts = {
         "certificate": str(found.file),
         "fingerprint": found.fingerprint,
         "expires": found.expires.isoformat(timespec="seconds"),
         "hosts": sorted(found.hosts),
     }
-    if as_json:
-        emit_json(facts)
-        return 0
-    for name, fact in facts.items():
-        emit(f"{name}: {fact if isinstance(fact, str) else ', '.join(fact)}")
-    say(_MEANING)
-    return 0
+    told = [
+        f"{name}: {fact if isinstance(fact, str) else ', '.join(fact)}"
+        for name, fact in facts.items()
+    ]
+    return Report(facts, (told, Note(_MEANING)))
 
 
 @ca.command(epilog="For example: mentis record ca remove")
-@json_option
-def remove(*, as_json: bool) -> None:
-    """Take its key and its certificate away, with every bundle they are in.
+@prints_report
+def remove() -> Report:
+    """Remove its key and its certificate, with every bundle they are in.
 
     A program that you gave the certificate to trusts nobody by it any more: nobody has the key.
     """
@@ -86,12 +81,14 @@ def remove(*, as_json: bool) -> None:
 
     folder = authority_folder(os.environ)
     removed = remove_authority(folder)
-    if as_json:
-        emit_json({"removed": [str(file) for file in removed]})
-    elif removed:
-        say(f"removed: {', '.join(str(file) for file in removed)}")
-    else:
-        say(f"there was none in {folder}")
+
+    def text() -> Iterator[Text]:
+        if removed:
+            yield Note(f"removed: {', '.join(str(file) for file in removed)}")
+        else:
+            yield Note(f"there was none in {folder}")
+
+    return Report({"removed": [str(file) for file in removed]}, text())
 
 
 def opened_authority(hosts: Collection[str]) -> LocalAuthority:

@@ -7,7 +7,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from .options import home_path
-from .output import emit, emit_json, printable, say, table
+from .output import printable
+from .report import Note, Report, Text
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.record.foreign_calls import CallOrigin, ForeignCall
@@ -16,20 +18,17 @@ if TYPE_CHECKING:
 RECORDED = "recorded/"
 
 
-_NAMES = ("session", "calls", "in", "from cache", "out", "cost", "read again")
+_NAMES = ("session", "calls", "in", "cached", "out", "cost", "read again")
 
 
-def list_recorded(agent: str, *, as_json: bool) -> None:
+def list_recorded(agent: str) -> Report:
     """Sessions below the one that asked for them, and their threads below each other."""
     from mentis.recorder.report import report_sessions
     from mentis.recorder.report_data import plain, recorded_calls
 
     found = report_sessions(recorded_calls(home_path(), agent))
-    if as_json:
-        emit_json(plain(found))
-        return
     rows = [(label, *_cells(total)) for label, total in session_tree(found)]
-    table(_NAMES, rows, right=_NAMES[1:])
+    return Report(plain(found), TextTable(_NAMES, rows, right=_NAMES[1:]))
 
 
 def session_tree(found: Sequence[SessionReport]) -> list[tuple[str, CallReport]]:
@@ -91,7 +90,7 @@ def _cells(total: CallReport) -> tuple[str, ...]:
     )
 
 
-def show_recorded(agent: str, session: str, *, as_json: bool) -> None:
+def show_recorded(agent: str, session: str) -> Report:
     from mentis.errors import UsageError
     from mentis.recorder.report_data import plain, recorded_calls
 
@@ -102,17 +101,22 @@ def show_recorded(agent: str, session: str, *, as_json: bool) -> None:
         raise UsageError(
             f"{agent} has no session {session!r}", hint=f"known: {', '.join(known) or 'none'}"
         )
-    if as_json:
-        emit_json(plain(chosen))
-        return
-    names = ("entry", "thread", "what", "model", "status", "in", "from cache", "out", "cost",
-             "read again")  # fmt: skip
-    table(
-        names, [_row(call) for call in chosen], right=("entry", "in", "from cache", "out", "cost")
-    )
-    for call in chosen:
-        for tool in call.flagged:
-            say(printable(f"entry {call.entry}: a result of {tool!r} looks like instructions"))
+
+    def text() -> Iterator[Text]:
+        names = ("entry", "thread", "what", "model", "status", "in", "cached", "out", "cost",
+                 "read again")  # fmt: skip
+        yield TextTable(
+            names,
+            [_row(call) for call in chosen],
+            right=("entry", "in", "cached", "out", "cost"),
+        )
+        for call in chosen:
+            for tool in call.flagged:
+                yield Note(
+                    printable(f"entry {call.entry}: a result of {tool!r} looks like instructions")
+                )
+
+    return Report(plain(chosen), text())
 
 
 def _row(call: ForeignCall) -> tuple[str, ...]:
@@ -133,10 +137,8 @@ def _row(call: ForeignCall) -> tuple[str, ...]:
     )
 
 
-def replay_recorded(agent: str, index: int, *, original: bool, body: bool, as_json: bool) -> int:
+def replay_recorded(agent: str, index: int, *, original: bool, body: bool) -> Report:
     """The bytes that were kept of a call; 1 where they are not those that went by."""
-    import click
-
     from mentis.errors import UsageError
     from mentis.record.foreign_calls import foreign_call
     from mentis.recorder.prompt_parts import RecordedPrompts
@@ -160,15 +162,9 @@ def replay_recorded(agent: str, index: int, *, original: bool, body: bool, as_js
     told |= {"identical": same, "bytes": len(content), "digest": digest(content)}
     what = "byte-identical" if same else "not the same: secrets were taken out of what was kept"
     line = f"entry {index}, session {call.session}: {what}, {len(content)} bytes, {digest(content)}"
-    if body:
-        click.echo(content, nl=False)
-    elif as_json:
-        emit_json({**told, "repairs": list(call.repairs)})
-    else:
-        emit(line)
-    if body and not same:
-        say(line)
-    return 0 if same else 1
+    data = {**told, "repairs": list(call.repairs)}
+    text = (content, () if same else Note(line)) if body else line
+    return Report(data, text, code=0 if same else 1)
 
 
 def cost_words(report: CallReport) -> str:

@@ -26,9 +26,11 @@ from .options import (
     session_option,
     set_option,
 )
-from .output import emit_json, json_option, table
-from .plan import show_plan
+from .output import json_text
+from .plan import plan_lines
 from .prompts_parts import mode_option, part_option
+from .report import Report, Text, json_wanted, prints_report
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.values.options import CallOptions
@@ -66,7 +68,7 @@ if TYPE_CHECKING:
 @route_option
 @session_option
 @home_option
-@json_option
+@prints_report
 def render(  # noqa: PLR0913  # one parameter for each option
     text: str,
     *,
@@ -85,8 +87,7 @@ def render(  # noqa: PLR0913  # one parameter for each option
     source_map: bool,
     mode: Mode,
     part: str | None,
-    as_json: bool,
-) -> None:
+) -> Report:
     """Show the exact payload that would be sent.
 
     Nothing is sent. --json adds the digest, the map, the losses and the cache plan, counted and
@@ -98,7 +99,9 @@ def render(  # noqa: PLR0913  # one parameter for each option
     from mentis.facts.abilities import wire_of
     from mentis.render.wires import render_for
 
-    _check_asked(body=body, planned=plan or previous is not None, mapped=source_map, json=as_json)
+    _check_asked(
+        body=body, planned=plan or previous is not None, mapped=source_map, json=json_wanted()
+    )
     if model is not None and not model.strip():
         raise click.UsageError("--model needs a name")
     agent = Agent.open(home_path(), persona=persona, route=route)
@@ -112,20 +115,16 @@ def render(  # noqa: PLR0913  # one parameter for each option
         chosen = chosen.calling(options) if options else chosen
         rendering = render_for(provider or wire_of(chosen), request, chosen)
         if body:
-            click.echo(rendering.body(), nl=False)
-            return
+            return Report(None, rendering.body())
         before = read_stream(previous) if previous else None
         forecast = agent.forecast_cache(rendering, route=chosen, before=before)
     finally:
         agent.close()
-    if as_json:
-        emit_json(rendering_data(rendering, forecast))
-    elif plan or previous:
-        show_plan(forecast)
-    elif source_map:
-        _show_map(rendering)
+    if plan or previous:
+        shown: Text = plan_lines(forecast)
     else:
-        emit_json(rendering.payload)
+        shown = _map(rendering) if source_map else json_text(rendering.payload)
+    return Report(rendering_data(rendering, forecast), shown)
 
 
 def _part_request(part: str, persona: str | None, route: str, mode: Mode) -> PromptRequest:
@@ -143,7 +142,7 @@ def _check_asked(*, body: bool, planned: bool, mapped: bool, json: bool) -> None
         raise click.UsageError("ask for --plan or for --map, or for both with --json")
 
 
-def _show_map(rendering: Rendering) -> None:
+def _map(rendering: Rendering) -> TextTable:
     rows = [
         (
             f"{piece.start}-{piece.end}",
@@ -156,4 +155,4 @@ def _show_map(rendering: Rendering) -> None:
         )
         for piece in rendering.source_map()
     ]
-    table(("bytes", "at", "block", "placeholder", "source", "trust", "stability"), rows)
+    return TextTable(("bytes", "at", "block", "placeholder", "source", "trust", "stability"), rows)

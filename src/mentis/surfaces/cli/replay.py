@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
-from .explain import show_explained
-from .options import MAX_INDEX, home_option, home_path, persona_option, step_option
-from .output import emit, emit_json, json_option, say, table
+from .explain import explained_lines
+from .options import MAX_INDEX, Number, home_option, home_path, persona_option, step_option
 from .recorded_sessions import RECORDED, replay_recorded
+from .report import Note, Report, Text, json_wanted, prints_report
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.turn.replay.replay import FirstDifference, Replay
 
 
 @click.command(epilog="For example: mentis replay 12 --explain")
-@click.argument("entry", type=click.IntRange(0, MAX_INDEX))
+@click.argument("entry", type=Number(0, MAX_INDEX))
 @click.option("--body", is_flag=True, help="Print the exact bytes of the body, and nothing else.")
 @click.option(
     "--original",
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 @step_option
 @persona_option
 @home_option
-@json_option
+@prints_report
 def replay(
     entry: int,
     *,
@@ -36,9 +38,8 @@ def replay(
     explain: bool,
     step: int,
     persona: str | None,
-    as_json: bool,
-) -> int:
-    """Put a recorded turn together again, and say whether it is the same.
+) -> Report:
+    """Rebuild the prompt of a recorded turn, and compare every byte.
 
     Its prompt is made anew from what was kept of it. Nothing is sent: a replay is offline. The
     result is held against the digests that the entry binds, and the exit code is 1 unless every
@@ -46,12 +47,12 @@ def replay(
     this is the first call. To change something and go on, use `mentis fork`. Of a recorded agent
     (--persona recorded/NAME) the body is what was kept of the call.
     """
-    if body and (explain or as_json):
+    if body and (explain or json_wanted()):
         raise click.UsageError("--body prints nothing else: no --explain or --json with it")
     if persona is not None and persona.startswith(RECORDED):
         if explain or step != 1:
             raise click.UsageError("what another program chose is not known: see `mentis why`")
-        return replay_recorded(persona, entry, original=original, body=body, as_json=as_json)
+        return replay_recorded(persona, entry, original=original, body=body)
     if original:
         raise click.UsageError("--original is of recorded calls that were repaired")
     from mentis.app.agent import Agent
@@ -62,15 +63,9 @@ def replay(
         replayed = agent.replay(entry, step=step)
     finally:
         agent.close()
-    if body:
-        click.echo(replayed.rendering.body(), nl=False)
-    elif as_json:
-        emit_json(replay_data(replayed, explain=explain))
-    else:
-        _show(replayed, explain=explain)
-    if body and not replayed.identical:
-        say(replay_line(replayed))
-    return 0 if replayed.identical else 1
+    data = replay_data(replayed, explain=explain)
+    text = _body(replayed) if body else _lines(replayed, explain=explain)
+    return Report(data, text, code=0 if replayed.identical else 1)
 
 
 def replay_line(replayed: Replay) -> str:
@@ -94,10 +89,16 @@ def _place(apart: FirstDifference | None) -> str:
     return f": the first difference is in {place}, in {' or '.join(found)}"
 
 
-def _show(replayed: Replay, *, explain: bool) -> None:
-    emit(replay_line(replayed))
+def _body(replayed: Replay) -> Iterator[Text]:
+    yield replayed.rendering.body()
+    if not replayed.identical:
+        yield Note(replay_line(replayed))
+
+
+def _lines(replayed: Replay, *, explain: bool) -> Iterator[Text]:
+    yield replay_line(replayed)
     for note in replayed.notes:
-        say(note)
+        yield Note(note)
     if not explain:
         return
     rows = [
@@ -105,5 +106,5 @@ def _show(replayed: Replay, *, explain: bool) -> None:
         for block in replayed.composed.trace.blocks
         if not block.elsewhere
     ]
-    table(("block", "in", "tokens", "why"), rows, right=("tokens",))
-    show_explained(replayed.composed)
+    yield TextTable(("block", "in", "tokens", "why"), rows, right=("tokens",))
+    yield from explained_lines(replayed.composed)

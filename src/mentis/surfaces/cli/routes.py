@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,9 @@ from mentis.errors import UsageError
 
 from .asking import confirm
 from .options import call_parts, home_option, home_path
-from .output import emit, emit_json, json_option, say, table
-from .shown import emit_safe_json, safe
+from .report import Note, Report, Text, prints_report
+from .shown import safe
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.ask.route_check import RouteCheck
@@ -22,48 +24,54 @@ if TYPE_CHECKING:
 
 @click.group()
 def routes() -> None:
-    """See and add where requests can go, whether they get there, and trust them with keys."""
+    """List, add, check and trust the routes to models."""
 
 
 @routes.command(epilog="For example: mentis routes check anthropic/claude-opus-5 --live")
 @click.argument("name", required=False)
 @click.option("--live", is_flag=True, help="Make one tiny call on each; it may cost a little.")
+@click.option("--offline", is_flag=True, help="Contact no server; only look at what is set.")
 @home_option
-@json_option
-def check(name: str | None, *, live: bool, as_json: bool) -> int:
-    """Check every route: address, key, weights, recordings, fallbacks.
+@prints_report
+def check(name: str | None, *, live: bool, offline: bool) -> Report:
+    """Check every route: address, key, weights, recordings, fallbacks, and its server.
 
-    With NAME only that route, which may be a direct name such as anthropic/claude-opus-5. Nothing
-    is sent without --live. Exit code 1 when a route is not ready.
+    With NAME only that route, which may be a direct name such as anthropic/claude-opus-5. Each
+    server is asked for its list of models, which costs nothing: a route is ready only if its server
+    answered, and the room that the server gives its model counts from then on. Exit code 1 when a
+    route is not ready.
     """
+    if live and offline:
+        raise click.UsageError("--live makes a call: leave --offline out")
     import anyio
 
     from mentis.ask.route_check import check_routes
-    from mentis.codec.forms import to_object
 
     async def look() -> tuple[RouteCheck, ...]:
-        return await check_routes(home_path(), only=name, live=live, parts=call_parts())
+        return await check_routes(
+            home_path(), only=name, live=live, contact=not offline, parts=call_parts()
+        )
 
     found = anyio.run(look)
     ready = not any(route.problems for route in found)
-    if as_json:
-        emit_json({"ready": ready, "routes": [to_object(route) for route in found]})
-        return 0 if ready else 1
-    columns = (
-        "route",
-        "backend",
-        "model",
-        "address",
-        "key from",
-        "falls back on",
-        "used for",
-        "state",
-    )
-    table(columns, [_row(route) for route in found])
-    for route in found:
-        for note in route.notes:
-            say(f"{route.name}: {note}")
-    return 0 if ready else 1
+
+    def text() -> Iterator[Text]:
+        columns = (
+            "route",
+            "backend",
+            "model",
+            "address",
+            "key from",
+            "falls back on",
+            "used for",
+            "state",
+        )
+        yield TextTable(columns, [_row(route) for route in found])
+        for route in found:
+            for note in route.notes:
+                yield Note(f"{route.name}: {note}")
+
+    return Report({"ready": ready, "routes": found}, text(), code=0 if ready else 1)
 
 
 @routes.command(epilog="For example: mentis routes trust served")
@@ -71,8 +79,8 @@ def check(name: str | None, *, live: bool, as_json: bool) -> int:
 @click.option("--remove", is_flag=True, help="Take it back: the key is not sent there any more.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @home_option
-@json_option
-def trust(name: str | None, *, remove: bool, yes: bool, as_json: bool) -> int:
+@prints_report
+def trust(name: str | None, *, remove: bool, yes: bool) -> Report:
     """Let the key of a route go to its server.
 
     What is remembered is the variable and the server (scheme, host, port), outside of the home and
@@ -89,38 +97,41 @@ def trust(name: str | None, *, remove: bool, yes: bool, as_json: bool) -> int:
     if name is not None and not remove:
         _trust(keys, targets[0], yes=yes)
     rows = [(target.variable, target.server, keys.trust_in(target)) for target in targets]
-    if as_json:
-        columns = ("variable", "server", "trust")
-        emit_safe_json({"keys": [dict(zip(columns, row, strict=True)) for row in rows]})
-    for variable, server, known in [] if as_json else rows:
-        may = "is not sent to" if known == "untrusted" else "may go to"
-        emit(f"{safe(variable)} {may} {server} ({known})")
-    return 1 if remove and not any(removed) else 0
+    columns = ("variable", "server", "trust")
+    may = {True: "is not sent", False: "may go"}
+    lines = [
+        f"{safe(variable)} {may[known == 'untrusted']} to {server} ({known})"
+        for variable, server, known in rows
+    ]
+    return Report(
+        {"keys": [dict(zip(columns, row, strict=True)) for row in rows]},
+        lines,
+        code=1 if remove and not any(removed) else 0,
+    )
 
 
 @routes.command(epilog="For example: mentis routes presets --json")
-@json_option
-def presets(*, as_json: bool) -> None:
+@prints_report
+def presets() -> Report:
     """List the places that are known: address, key, and the page each was read from.
 
     A preset is used as `preset = "groq"` on a route, as `mentis routes add fast --preset groq
     --model ...`, or in a direct name such as groq/MODEL. Where every customer has an address of
     their own, its form is shown, and --url says which it is.
     """
-    from mentis.codec.forms import to_object
     from mentis.facts.presets import PRESETS
 
-    if as_json:
-        emit_json({"presets": [to_object(preset) for preset in PRESETS.values()]})
-        return
-    rows = [
-        (one.name, one.backend, one.url or one.form or "-", one.key_env or "-", one.note or "-")
-        for one in PRESETS.values()
-    ]
-    table(("preset", "backend", "address", "key from", "note"), rows)
-    for one in PRESETS.values():
-        if one.source:
-            say(f"{one.name}: read on {one.read} from {one.source}")
+    def text() -> Iterator[Text]:
+        rows = [
+            (one.name, one.backend, one.url or one.form or "-", one.key_env or "-", one.note or "-")
+            for one in PRESETS.values()
+        ]
+        yield TextTable(("preset", "backend", "address", "key from", "note"), rows)
+        for one in PRESETS.values():
+            if one.source:
+                yield Note(f"{one.name}: read on {one.read} from {one.source}")
+
+    return Report({"presets": list(PRESETS.values())}, text())
 
 
 @routes.command(
@@ -132,7 +143,7 @@ def presets(*, as_json: bool) -> None:
 @click.option("--url", metavar="URL", help="The address of the server, where it is your own.")
 @click.option("--key-env", metavar="VARIABLE", help="The variable that holds the key.")
 @home_option
-@json_option
+@prints_report
 def add(
     name: str,
     *,
@@ -140,8 +151,7 @@ def add(
     model: str,
     url: str | None,
     key_env: str | None,
-    as_json: bool,
-) -> None:
+) -> Report:
     """Write a route into mentis.toml, at a preset or at an address of your own.
 
     Nothing is called. Everything else in the file stays as it is; a route that would not work is
@@ -156,43 +166,42 @@ def add(
     given = {"preset": preset, "model": model, "url": url, "key_env": key_env}
     values = {key: one for key, one in given.items() if one}
     route = add_route(home, name, values, os.environ)
-    if as_json:
-        emit_json({"route": name, "backend": route.backend, "url": route.url, "model": model})
-        return
-    say(f"route {name} leads to {route.model} at {route.url or route.backend}")
-    if route.key_env:
-        say(f"its key is read from {route.key_env}")
-    say(f"Next: mentis routes check {quote(name)}")
+
+    def text() -> Iterator[Text]:
+        yield Note(f"route {name} leads to {route.model} at {route.url or route.backend}")
+        if route.key_env:
+            yield Note(f"its key is read from {route.key_env}")
+        yield Note(f"Next: mentis routes check {quote(name)}")
+
+    return Report(
+        {"route": name, "backend": route.backend, "url": route.url, "model": model}, text()
+    )
 
 
 @routes.command(epilog="For example: mentis routes remove fast")
 @click.argument("name")
 @home_option
-@json_option
-def remove(name: str, *, as_json: bool) -> None:
+@prints_report
+def remove(name: str) -> Report:
     """Take a route out of mentis.toml, if it stands in a table of its own."""
     from mentis.settings.tables import remove_table
     from mentis.stores.files.home import find_home
 
     remove_table(find_home(home_path()).path, "routes", name)
-    if as_json:
-        emit_json({"removed": name})
-        return
-    say(f"route {name} is gone")
+    return Report({"removed": name}, Note(f"route {name} is gone"))
 
 
 @routes.command(epilog="For example: mentis routes learned fast --forget")
 @click.argument("name", required=False)
 @click.option("--forget", is_flag=True, help="Try it all again from now on.")
 @home_option
-@json_option
-def learned(name: str | None, *, forget: bool, as_json: bool) -> None:
-    """Show what providers have taught by refusing it: options and abilities a model has not.
+@prints_report
+def learned(name: str | None, *, forget: bool) -> Report:
+    """Show what providers have refused: options a model does not take.
 
     With NAME only of that route. It is kept in learned.json in the home; `routes.NAME.facts` in the
     settings go before it.
     """
-    from mentis.codec.forms import to_object
     from mentis.home.learned_facts import LearnedFacts
     from mentis.settings.sources import load_settings
     from mentis.stores.files.home import find_home
@@ -202,13 +211,14 @@ def learned(name: str | None, *, forget: bool, as_json: bool) -> None:
     routes = settings.every_route() if name is None else (settings.route(name),)
     look = facts.forget if forget else facts.of
     found = list(dict.fromkeys(one for route in routes for one in look(route)))
-    if as_json:
-        emit_json({"learned": [to_object(one) for one in found], "forgotten": forget})
-        return
-    rows = [(one.place, one.told, one.time.partition("T")[0], one.said) for one in found]
-    table(("place", "learned", "on", "the provider said"), rows)
-    if forget:
-        say("forgotten: it is tried again")
+
+    def text() -> Iterator[Text]:
+        rows = [(one.place, one.told, one.time.partition("T")[0], one.said) for one in found]
+        yield TextTable(("place", "learned", "on", "the provider said"), rows)
+        if forget:
+            yield Note("forgotten: it is tried again")
+
+    return Report({"learned": found, "forgotten": forget}, text())
 
 
 def _target(keys: RouteKeys, name: str) -> KeyTarget:
@@ -226,8 +236,14 @@ def _trust(keys: RouteKeys, target: KeyTarget, *, yes: bool) -> None:
     keys.trust(target)
 
 
+def _ready(route: RouteCheck) -> str:
+    if route.reached:
+        return "ready: its server answered"
+    return "not contacted" if route.url else "ready"
+
+
 def _row(route: RouteCheck) -> tuple[str, ...]:
-    state = "; ".join(route.problems) or route.said or "ready"
+    state = "; ".join(route.problems) or route.said or _ready(route)
     state = f"NOT READY: {state}" if route.problems else state
     fallback = ", ".join(route.fallback) or "-"
     key = f"{route.key} ({route.trust})" if route.trust else route.key or "-"

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import signal
+from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from .options import call_parts, home_option, home_path, persona_option, route_option
-from .output import emit, emit_json, json_option, printable, say
+from .logs import log_option, log_tick, logs_json
+from .options import Number, call_parts, home_option, home_path, persona_option, route_option
+from .output import printable, say
+from .report import Note, Report, Text, prints_report
 from .tick import listening
 
 if TYPE_CHECKING:
     from mentis.loop.loop import Loop
     from mentis.loop.report import RunReport
-    from mentis.tick.events import TickEvent
+    from mentis.tick.events import Emit, TickEvent
 
 _FAILED = ("budget",)
 _COUNTED = (
@@ -50,7 +53,7 @@ _CHORES = {
     metavar="S",
     help="Seconds from one tick to the next.",
 )
-@click.option("--ticks", type=click.IntRange(1), metavar="N", help="Stop after so many ticks.")
+@click.option("--ticks", type=Number(1), metavar="N", help="Stop after so many ticks.")
 @click.option(
     "--folder",
     "folders",
@@ -71,11 +74,12 @@ _CHORES = {
     metavar="FILE",
     help="Add every event to a file, one line of JSON each; - is stderr.",
 )
+@log_option
 @persona_option
 @route_option
 @home_option
-@json_option
-def run(  # noqa: PLR0913  # one parameter an option
+@prints_report
+def run(  # one parameter an option
     *,
     interval: float | None,
     ticks: int | None,
@@ -85,9 +89,8 @@ def run(  # noqa: PLR0913  # one parameter an option
     events: str | None,
     persona: str | None,
     route: str,
-    as_json: bool,
-) -> int:
-    """Let an agent live: it goes on ticking until it is told to stop.
+) -> Report:
+    """Let an agent live: tick after tick, until you stop it.
 
     It senses what `mentis sense add` gives it, its timers ([run.timers] in the settings), and what
     comes from --folder and --socket. With nothing new it keeps still. Between ticks it tells what
@@ -109,17 +112,19 @@ def run(  # noqa: PLR0913  # one parameter an option
     async def live() -> RunReport:
         async with Agent.open(home_path(), persona=persona, route=route, parts=call_parts()) as one:
             with listening(events, one) as emit_event:
-                told = (partial(_say_start, one.id), _say_chore, _say_displaced, _Alarms())
-                heard = emit_to_all(*told, emit_event)
+                heard = emit_to_all(*_listeners(one.id), emit_event)
                 loop = one.loop(choice=choice, emit=heard)
                 return await _until_told(loop)
 
     report = anyio.run(live)
-    if as_json:
-        emit_json(_as_json(report))
-    else:
-        _show(report)
-    return 1 if report.stopped in _FAILED else 0
+    return Report(asdict(report), _lines(report), code=1 if report.stopped in _FAILED else 0)
+
+
+def _listeners(agent: str) -> tuple[Emit, ...]:
+    """Whoever is told what happens while it lives: a log, or people."""
+    if logs_json():
+        return (log_tick(agent),)
+    return partial(_say_start, agent), _say_chore, _say_displaced, _Alarms()
 
 
 def _say_start(agent: str, event: TickEvent) -> None:
@@ -165,9 +170,10 @@ async def _until_told(loop: Loop) -> RunReport:
     from anyio.abc import TaskStatus
 
     from mentis.errors import MentisError
+    from mentis.system.signals import ending_signals
 
     async def obey(*, task_status: TaskStatus[None]) -> None:
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        with ending_signals() as signals:
             task_status.started()
             ends = "it ends after what is going on"
             async for number in signals:
@@ -188,22 +194,16 @@ async def _until_told(loop: Loop) -> RunReport:
     return loop.report
 
 
-def _as_json(report: RunReport) -> dict[str, object]:
-    from dataclasses import asdict
-
-    return asdict(report)
-
-
-def _show(report: RunReport) -> None:
-    emit(f"ticks    {report.ticks}: {report.thought} thought, {report.idle} idle")
-    emit(f"senses   {report.senses}")
-    emit(f"acts     {report.acts}")
-    emit(f"patches  {report.patches}")
+def _lines(report: RunReport) -> Iterator[Text]:
+    yield f"ticks    {report.ticks}: {report.thought} thought, {report.idle} idle"
+    yield f"senses   {report.senses}"
+    yield f"acts     {report.acts}"
+    yield f"patches  {report.patches}"
     for name in _COUNTED:
         if count := getattr(report, name):
-            emit(f"{name:<8} {count}")
+            yield f"{name:<8} {count}"
     if report.aside:
-        emit(f"aside    {report.aside}: mentis sense aside lists them")
+        yield f"failed   {report.aside} senses: mentis sense failed lists them"
     if report.refusals:
-        emit(f"refused  {report.refusals}")
-    say(f"stopped: {report.stopped}{f': {report.told}' if report.told else ''}")
+        yield f"refused  {report.refusals}"
+    yield Note(f"stopped: {report.stopped}{f': {report.told}' if report.told else ''}")

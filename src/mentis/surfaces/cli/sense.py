@@ -10,8 +10,11 @@ import click
 
 from mentis.errors import UsageError
 
+from .groups import RenamedGroup
 from .options import given_text, home_option, home_path, persona_option
-from .output import emit, emit_json, json_option, printable, say
+from .output import printable
+from .report import Note, Report, prints_report
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -19,9 +22,9 @@ if TYPE_CHECKING:
     from mentis.loop.inbox import Inbox
 
 
-@click.group()
+@click.group(cls=RenamedGroup, names={"aside": "failed", "again": "retry"})
 def sense() -> None:
-    """Give an agent something to sense, and see what waits for it."""
+    """Queue something for an agent to sense, and manage the queue."""
 
 
 @sense.command(epilog='For example: mentis sense add "It rains."')
@@ -32,13 +35,11 @@ def sense() -> None:
 @click.option("--kind", default="input", show_default=True, metavar="NAME", help="What it is.")
 @persona_option
 @home_option
-@json_option
-def add(
-    text: str | None, *, file: TextIO | None, kind: str, persona: str | None, as_json: bool
-) -> None:
-    """Put something into the agent's folder: the next tick of `mentis run` takes it.
+@prints_report
+def add(text: str | None, *, file: TextIO | None, kind: str, persona: str | None) -> Report:
+    """Queue something for the agent: the next tick of `mentis run` takes it.
 
-    It is written whole or not at all, and stays until a tick that is recorded has taken it.
+    It is written whole or not at all, and stays until a recorded tick has taken it.
     """
     if (text is None) == (file is None):
         raise UsageError("give either a text or --file", hint='mentis sense add "It rains."')
@@ -47,61 +48,52 @@ def add(
     if file is not None and file.name != "<stdin>":
         payload["name"] = printable(Path(file.name).name)
     path = _inbox(persona).add({"kind": kind, "payload": payload, "endpoint": "cli"})
-    if as_json:
-        emit_json({"waiting": path.name})
-    else:
-        say(f"it waits as {path.name}")
+    return _queued(path)
 
 
-@sense.command("list")
+@sense.command("list", epilog="For example: mentis sense list")
 @persona_option
 @home_option
-@json_option
-def list_(*, persona: str | None, as_json: bool) -> None:
-    """Show what waits for the agent, the oldest first."""
+@prints_report
+def list_(*, persona: str | None) -> Report:
+    """List what is queued for the agent, oldest first."""
     waiting = _inbox(persona).waiting()
-    if as_json:
-        emit_json([{"name": name, "content": content} for name, content in waiting])
-        return
-    for name, content in waiting:
-        emit(f"{printable(name)}  {printable(_shown(content))}")
-    if not waiting:
-        say("nothing waits")
+    rows = [(printable(name), printable(_shown(content))) for name, content in waiting]
+    return Report(
+        [{"name": name, "content": content} for name, content in waiting],
+        TextTable(("name", "text"), rows) if rows else Note("the queue is empty"),
+    )
 
 
-@sense.command()
+@sense.command(epilog="For example: mentis sense failed")
 @persona_option
 @home_option
-@json_option
-def aside(*, persona: str | None, as_json: bool) -> None:
-    """Show the senses that no tick could take, and why; the oldest first.
+@prints_report
+def failed(*, persona: str | None) -> Report:
+    """List the senses that no tick could take, and why; oldest first.
 
-    A sense, or what an act brought, is set aside after `run.tries` ticks that failed with it, once
-    one without it has worked; or at once where it cannot be written.
+    A sense, or a result of an act, has failed after `run.tries` ticks that failed with it, once one
+    without it has worked; or at once where it cannot be written.
     """
-    from mentis.codec.forms import to_object
     from mentis.loop.aside import open_asides
 
     with open_asides(home_path(), persona=persona) as asides:
         found = asides.all()
-    if as_json:
-        emit_json([to_object(one) for one in found])
-        return
-    for one in found:
-        told = f"{one.time}  {one.id}  {one.kind}  {one.failures} ticks failed: {one.reason}"
-        emit(printable(told))
-    say("mentis sense again ID, or drop ID" if found else "nothing was set aside")
+    rows = [(one.id, one.time, one.kind, str(one.failures), one.reason) for one in found]
+    columns = ("id", "time", "kind", "failed ticks", "reason")
+    text = (TextTable(columns, rows), Note("mentis sense retry ID, or mentis sense drop ID"))
+    return Report(found, text if found else Note("no sense has failed"))
 
 
-@sense.command()
+@sense.command(epilog="For example: mentis sense retry ID")
 @click.argument("name", metavar="ID")
 @persona_option
 @home_option
-@json_option
-def again(name: str, *, persona: str | None, as_json: bool) -> None:
-    """Give the agent a sense once more that was set aside.
+@prints_report
+def retry(name: str, *, persona: str | None) -> Report:
+    """Queue a failed sense once more.
 
-    It comes as it was: whoever vouched for it then, nobody more now, also with `run --owner`.
+    It comes with the trust that it had, also with `run --owner`.
     """
     from mentis.loop.aside import open_asides
 
@@ -109,28 +101,27 @@ def again(name: str, *, persona: str | None, as_json: bool) -> None:
         found = asides.find(name)
         path = _inbox(persona).add(asides.again(found))
         asides.remove(found, "again")
-    if as_json:
-        emit_json({"waiting": path.name})
-    else:
-        say(f"it waits as {path.name}")
+    return _queued(path)
 
 
-@sense.command()
+@sense.command(epilog="For example: mentis sense drop ID")
 @click.argument("name", metavar="ID")
 @persona_option
 @home_option
-@json_option
-def drop(name: str, *, persona: str | None, as_json: bool) -> None:
-    """Throw a sense away that was set aside; the record still says that it was there."""
+@prints_report
+def drop(name: str, *, persona: str | None) -> Report:
+    """Discard a failed sense; the record still says that it was there."""
     from mentis.loop.aside import open_asides
 
     with open_asides(home_path(), persona=persona) as asides:
         found = asides.find(name)
         asides.remove(found, "dropped")
-    if as_json:
-        emit_json({"dropped": found.id})
-    else:
-        say(f"{printable(found.id)} is gone")
+    return Report({"dropped": found.id}, Note(f"{printable(found.id)} is gone"))
+
+
+def _queued(path: Path) -> Report:
+    """`waiting` is the older name of `queued`."""
+    return Report({"queued": path.name, "waiting": path.name}, Note(f"queued as {path.name}"))
 
 
 def _shown(content: str) -> str:

@@ -12,9 +12,11 @@ from mentis.values.part import ToolCallPart, ToolResultPart
 from mentis.values.turn import guest_name
 
 from .acts_show import call_line, result_line
-from .options import home_option, home_path, persona_option, route_option
-from .output import emit, emit_json, json_option, say, table
+from .options import Number, home_option, home_path, persona_option, route_option
+from .output import json_option, say
 from .recorded_sessions import RECORDED, list_recorded, show_recorded
+from .report import Note, Report, Text, json_wanted, prints_report
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.app.agent import Agent
@@ -38,43 +40,44 @@ def _opened(persona: str | None) -> Generator[Agent, None, None]:
 
 @click.group()
 def sessions() -> None:
-    """See conversations, title them, say something anew, sum them up."""
+    """List, search, title, edit and summarise conversations."""
 
 
 @sessions.command("list", epilog="For example: mentis sessions list --json")
 @persona_option
 @home_option
-@json_option
-def list_(*, persona: str | None, as_json: bool) -> None:
+@prints_report
+def list_(*, persona: str | None) -> Report:
     """List the conversations of a persona, or the sessions of a recorded agent."""
-    from mentis.codec.forms import to_object
-
     if persona is not None and persona.startswith(RECORDED):
-        list_recorded(persona, as_json=as_json)
-        return
+        return list_recorded(persona)
 
     with _opened(persona) as agent:
         found = agent.sessions()
-    if as_json:
-        emit_json([to_object(one) for one in found])
-    elif not found:
-        say("nothing was said yet")
-    else:
-        rows = [
-            (s.name, s.title, str(s.told), str(s.replaced), ", ".join(map(str, s.unanswered)))
-            for s in found
-        ]
-        right = ("told", "replaced")
-        table(("session", "title", "told", "replaced", "unanswered"), rows, right=right)
+
+    def text() -> Iterator[Text]:
+        if not found:
+            yield Note("nothing was said yet")
+        else:
+            rows = [
+                (s.name, s.title, str(s.told), str(s.replaced), ", ".join(map(str, s.unanswered)))
+                for s in found
+            ]
+            right = ("messages", "edited")
+            yield TextTable(
+                ("session", "title", "messages", "edited", "unanswered"), rows, right=right
+            )
+
+    return Report(found, text())
 
 
 @sessions.command(epilog="For example: mentis sessions show main")
 @session_argument
 @persona_option
 @home_option
-@json_option
-def show(session: str, *, persona: str | None, as_json: bool) -> None:
-    """Show every turn of a conversation, also what was said anew and is no longer told.
+@prints_report
+def show(session: str, *, persona: str | None) -> Report:
+    """Show every turn of a conversation, replaced ones included.
 
     Of a recorded agent (--persona recorded/NAME): every call of a session, and what it cost.
     """
@@ -82,21 +85,17 @@ def show(session: str, *, persona: str | None, as_json: bool) -> None:
     from mentis.talk.talk_data import turns_data
 
     if persona is not None and persona.startswith(RECORDED):
-        show_recorded(persona, session, as_json=as_json)
-        return
+        return show_recorded(persona, session)
     with _opened(persona) as agent:
         turns = agent.history(session=session)
-        asked = [] if as_json else [*_asked_by_agents(agent.entries(), session)]
+        asked = [] if json_wanted() else [*_asked_by_agents(agent.entries(), session)]
     counts = set(standing_numbers(turns))
-    if as_json:
-        emit_json(turns_data(turns))
-    elif not turns:
-        say("nothing was said yet")
-    else:
-        rows = [(str(n), t.role, _note(t, counts=n in counts), _words(t)) for n, t in _all(turns)]
-        table(("turn", "role", "note", "text"), rows, right=("turn",))
-        for line in asked:
-            say(line)
+    rows = [(str(n), t.role, _note(t, counts=n in counts), _words(t)) for n, t in _all(turns)]
+    grid = TextTable(("turn", "role", "note", "text"), rows, right=("turn",))
+    return Report(
+        turns_data(turns),
+        (grid, (Note(line) for line in asked)) if turns else Note("nothing was said yet"),
+    )
 
 
 def _asked_by_agents(entries: Iterable[Entry], session: str) -> Iterator[str]:
@@ -120,25 +119,26 @@ def _asked_by_agents(entries: Iterable[Entry], session: str) -> Iterator[str]:
 @sessions.command(epilog='For example: mentis sessions search "the garden"')
 @click.argument("query")
 @click.option(
-    "--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many at most."
+    "--count", type=Number(1, 1000), default=5, show_default=True, help="How many at most."
 )
 @persona_option
 @home_option
-@json_option
-def search(query: str, *, count: int, persona: str | None, as_json: bool) -> None:
-    """Find what was said, in all conversations of the persona, by shared words."""
+@prints_report
+def search(query: str, *, count: int, persona: str | None) -> Report:
+    """Search all conversations of the persona, by shared words."""
     from mentis.codec.forms import to_object
     from mentis.status.statuses import open_statuses
 
     with open_statuses(home_path(), persona, readonly=True) as statuses:
         hits = statuses.search_conversation(query, count=count)
-    if as_json:
-        emit_json([{"score": hit.score, **to_object(hit.line)} for hit in hits])
-        return
-    for hit in hits:
-        line = hit.line
-        who = line.author or line.role
-        emit(f"{line.session} {line.number}  {who}: {' '.join(line.text.split())}")
+
+    def text() -> Iterator[Text]:
+        for hit in hits:
+            line = hit.line
+            who = line.author or line.role
+            yield f"{line.session} {line.number}  {who}: {' '.join(line.text.split())}"
+
+    return Report([{"score": hit.score, **to_object(hit.line)} for hit in hits], text())
 
 
 @sessions.command(epilog='For example: mentis sessions title main "The garden in spring"')
@@ -147,10 +147,8 @@ def search(query: str, *, count: int, persona: str | None, as_json: bool) -> Non
 @persona_option
 @route_option
 @home_option
-@json_option
-def title(
-    session: str, title: str | None, *, persona: str | None, route: str, as_json: bool
-) -> None:
+@prints_report
+def title(session: str, title: str | None, *, persona: str | None, route: str) -> Report:
     """Give a conversation a title; without TITLE, the model is asked for one."""
     from mentis.talk.talk_data import title_data
 
@@ -159,18 +157,17 @@ def title(
     if title is not None:
         with _opened(persona) as agent:
             entry = agent.set_title(title, session=session)
-        _show_title({"title": " ".join(title.split()), "entry": entry.index}, as_json=as_json)
-        return
+        return _title_report({"title": " ".join(title.split()), "entry": entry.index})
     with open_talk(home_path(), persona=persona, route=route) as talk:
         made = talk.wait_for(lambda: talk.agent.make_title(session=session))
     if made.fallback:
         say(f"the model gave none, so these are the first words {made.failure}".rstrip())
-    _show_title(title_data(made), as_json=as_json)
+    return _title_report(title_data(made))
 
 
 @sessions.command(epilog='For example: mentis sessions edit main 4 "I meant next week"')
 @click.argument("session")
-@click.argument("number", type=click.IntRange(min=0))
+@click.argument("number", type=Number(min=0))
 @click.argument("text")
 @persona_option
 @route_option
@@ -179,7 +176,7 @@ def title(
 def edit(
     session: str, number: int, text: str, *, persona: str | None, route: str, as_json: bool
 ) -> int:
-    """Say message NUMBER in other words; what followed it is kept, and no longer told."""
+    """Edit message NUMBER; the turns after it are kept, but no longer sent."""
     from .answer_show import AnswerPrinter
     from .talk import open_talk
     from .turn_show import finish
@@ -192,34 +189,66 @@ def edit(
         return finish(talk, result, printer)
 
 
+@sessions.command(epilog="For example: mentis sessions undo main")
+@session_argument
+@persona_option
+@home_option
+@prints_report
+def undo(session: str, *, persona: str | None) -> Report:
+    """Take back the last message and its answer: they are kept, and no longer told."""
+    from .talk import open_talk
+
+    with open_talk(home_path(), persona=persona) as talk:
+        entry = talk.wait_for(lambda: talk.agent.undo(session=session))
+    return Report({"entry": entry.index}, Note(f"taken back [entry {entry.index}]"))
+
+
+@sessions.command(epilog="For example: mentis sessions answers main; then: --restore 4")
+@session_argument
+@click.option("--restore", type=Number(min=0), metavar="NUMBER", help="Tell this one again.")
+@persona_option
+@home_option
+@prints_report
+def answers(session: str, *, restore: int | None, persona: str | None) -> Report:
+    """List the answers that the last message has had, or tell an earlier one again."""
+    from .talk import open_talk
+
+    with open_talk(home_path(), persona=persona) as talk:
+        if restore is not None:
+            entry = talk.wait_for(lambda: talk.agent.restore_answer(restore, session=session))
+            say(f"the answer to message {restore} is told again [entry {entry.index}]")
+        found = talk.agent.answer_versions(session=session)
+    rows = [(str(one.number), "yes" if one.current else "", one.text) for one in found]
+    return Report(found, TextTable(("message", "counts", "answer"), rows, right=("message",)))
+
+
 @sessions.command(epilog="For example: mentis sessions summarise main")
 @session_argument
 @persona_option
 @route_option
 @home_option
-@json_option
-def summarise(session: str, *, persona: str | None, route: str, as_json: bool) -> None:
-    """Have the model sum up the older turns; the summary is told in their place."""
+@prints_report
+def summarise(session: str, *, persona: str | None, route: str) -> Report:
+    """Have the model summarise older turns; the summary is sent in their place."""
     from mentis.talk.talk_data import summary_data
 
     from .talk import open_talk
 
     with open_talk(home_path(), persona=persona, route=route) as talk:
         made = talk.wait_for(lambda: talk.agent.summarise(session=session))
-    if as_json:
-        emit_json(made and summary_data(made))
-    elif made is None:
-        say("there are no older turns to sum up")
-    else:
-        emit(made.text)
-        say(f"[entry {made.entry.index}: it stands for the turns before {made.until}]")
+
+    def text() -> Iterator[Text]:
+        if made is None:
+            yield Note("there are no older turns to sum up")
+        else:
+            yield made.text
+            yield Note(f"[entry {made.entry.index}: it stands for the turns before {made.until}]")
+
+    return Report(made and summary_data(made), text())
 
 
-def _show_title(told: Mapping[str, object], *, as_json: bool) -> None:
-    if as_json:
-        emit_json(told)
-    else:
-        emit(str(told["title"]))
+def _title_report(told: Mapping[str, object]) -> Report:
+    return Report(told, str(told["title"]))
 
 
 def _all(turns: tuple[Turn, ...]) -> list[tuple[int, Turn]]:
@@ -242,7 +271,7 @@ def _note(turn: Turn, *, counts: bool) -> str:
     said += [guest_name(turn.author)] if turn.author else []
     said += [] if turn.state == "complete" else [turn.state]
     said += [] if turn.parts else ["erased"]
-    said += [] if counts else ["said anew"]
-    said += [] if turn.replaces is None else [f"instead of {turn.replaces}"]
-    said += [] if turn.until is None else [f"of all before {turn.until}"]
+    said += [] if counts else ["replaced"]
+    said += [] if turn.replaces is None else [f"replaces {turn.replaces}"]
+    said += [] if turn.until is None else [f"summary of all before {turn.until}"]
     return ", ".join(said)

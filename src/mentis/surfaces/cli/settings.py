@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, cast
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from .options import home_option, home_path
-from .output import emit_json, json_option, say, table
+from .report import Note, Report, Text, prints_report
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.settings.change import SettingChange
@@ -22,35 +24,39 @@ if TYPE_CHECKING:
     epilog="For example: MENTIS_ROUTES__DEFAULT__MAX_TOKENS=64 mentis settings",
 )
 @home_option
-@json_option
+@prints_report
 @click.pass_context
-def settings(ctx: click.Context, *, as_json: bool) -> None:
-    """Show every setting, its value and where it came from; set and unset one.
+def settings(ctx: click.Context) -> Report | None:
+    """Show every setting and where it comes from; set, unset.
 
     A setting comes from the environment (MENTIS_SECTION__KEY), else from mentis.toml in the home,
-    else it has its default. Without a home, the environment and the defaults are shown.
+    else it has its default. Without a home, the environment and the defaults are shown. Older names
+    load too and are shown by those of now; a key that has no effect any more is told.
     """
     from mentis.settings.sources import load_settings
 
     if ctx.invoked_subcommand is not None:
-        return
+        return None
     home = home_path()
     there = home if (home / "mentis.toml").exists() else None
-    found = load_settings(there, os.environ).effective()
-    if as_json:
-        rows = [{"key": s.key, "value": s.value, "origin": s.origin} for s in found]
-        emit_json({"home": str(there) if there else None, "settings": rows})
-        return
-    say(f"home: {home}" if there else f"home: none in {home} (make one with: mentis init)")
-    table(("setting", "value", "from"), [(s.key, _shown(s.value), s.origin) for s in found])
+    loaded = load_settings(there, os.environ)
+    found = loaded.effective()
+    rows = [{"key": s.key, "value": s.value, "origin": s.origin} for s in found]
+    notices = [{"key": n.key, "origin": n.origin, "message": n.message} for n in loaded.notices]
+    where = f"home: {home}" if there else f"home: none in {home} (make one with: mentis init)"
+    cells = [(s.key, _shown(s.value), s.origin) for s in found]
+    return Report(
+        {"home": str(there) if there else None, "settings": rows, "notices": notices},
+        (Note(where), TextTable(("setting", "value", "source"), cells)),
+    )
 
 
 @settings.command("set", epilog="For example: mentis settings set routes.default.max_tokens 64")
 @click.argument("key")
 @click.argument("value")
 @home_option
-@json_option
-def set_(key: str, value: str, *, as_json: bool) -> None:
+@prints_report
+def set_(key: str, value: str) -> Report:
     """Write one setting to mentis.toml. Comments and everything else stay as they are.
 
     VALUE is TOML (64, true, ["a", "b"]); what is none is taken as a string. It is checked first:
@@ -58,18 +64,18 @@ def set_(key: str, value: str, *, as_json: bool) -> None:
     """
     from mentis.settings.change import open_settings
 
-    _tell(open_settings(_home()).set_text(key, value), as_json=as_json)
+    return _report(open_settings(_home()).set_text(key, value))
 
 
 @settings.command(epilog="For example: mentis settings unset routes.default.max_tokens")
 @click.argument("key")
 @home_option
-@json_option
-def unset(key: str, *, as_json: bool) -> None:
+@prints_report
+def unset(key: str) -> Report:
     """Take one setting out of mentis.toml, so that its default counts."""
     from mentis.settings.change import open_settings
 
-    _tell(open_settings(_home()).unset(key), as_json=as_json)
+    return _report(open_settings(_home()).unset(key))
 
 
 def _home() -> Path:
@@ -78,18 +84,19 @@ def _home() -> Path:
     return find_home(home_path()).path
 
 
-def _tell(change: SettingChange, *, as_json: bool) -> None:
-    if as_json:
-        emit_json({name: getattr(change, name) for name in change.__slots__})
-        return
+def _report(change: SettingChange) -> Report:
+    return Report({name: getattr(change, name) for name in change.__slots__}, _lines(change))
+
+
+def _lines(change: SettingChange) -> Iterator[Text]:
     before, after = (_toml(value) for value in (change.before, change.after))
-    say(f"{change.key}: {before or 'not set'} -> {after or 'not set'}")
+    yield Note(f"{change.key}: {before or 'not set'} -> {after or 'not set'}")
     if change.before is None:
-        say(f"to go back: mentis settings unset {change.key}")
+        yield Note(f"to go back: mentis settings unset {change.key}")
     elif not isinstance(change.before, dict):
-        say(f"to go back: mentis settings set {change.key} {quote(before)}")
+        yield Note(f"to go back: mentis settings set {change.key} {quote(before)}")
     if change.overridden_by:
-        say(f"the environment has {change.overridden_by}, which counts instead")
+        yield Note(f"the environment has {change.overridden_by}, which counts instead")
 
 
 def _toml(value: object) -> str:

@@ -11,14 +11,13 @@ import shutil
 import unicodedata
 from collections.abc import Iterator
 
-from .output import emit
-
 # Control, format (directions, joiners, tags), private, unassigned; odd spaces and line ends.
 _UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"))
 # Letters and marks that leave no trace: fillers, joiners, variation selectors, the empty Braille
 # cell. They have no category of their own.
 _BLANK = frozenset(
-    (
+    chr(code)
+    for code in (
         *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0),
         *(*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0000, 0xE1000)),
     )
@@ -29,15 +28,9 @@ _MOST_WIDTH = 100
 
 def safe(text: str) -> str:
     """On one line. Written into JSON it is still the same JSON."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable() and _BLANK.isdisjoint(text):
         return text
     return "".join(_letter(letter) for letter in text)
-
-
-def emit_safe_json(value: object) -> None:
-    """JSON that is the same data, and shows what cannot be seen."""
-    text = json.dumps(value, ensure_ascii=False, indent=2)
-    emit("\n".join(safe(line) for line in text.split("\n")))
 
 
 def json_line(value: object) -> str:
@@ -67,7 +60,7 @@ def room() -> int:
 
 
 def _letter(letter: str) -> str:
-    seen = unicodedata.category(letter) not in _UNSEEN and ord(letter) not in _BLANK
+    seen = unicodedata.category(letter) not in _UNSEEN and letter not in _BLANK
     if letter == " " or seen:
         return letter
     # As JSON writes it, so that JSON stays JSON: `\n`, `\u202e`, two halves for the far ones.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -9,7 +10,8 @@ import click
 from mentis.values.words import quantity
 
 from .options import home_option, home_path
-from .output import emit, emit_json, json_option, say
+from .output import say
+from .report import Note, Report, Text, prints_report
 
 if TYPE_CHECKING:
     from mentis.recall.skills import SkillsFound
@@ -17,44 +19,49 @@ if TYPE_CHECKING:
 
 @click.group()
 def skills() -> None:
-    """See the skills of a home, and check their files."""
+    """List the skills of a home, and check their files."""
 
 
 @skills.command("list", epilog="For example: mentis skills list")
 @home_option
-@json_option
-def list_skills(*, as_json: bool) -> None:
-    """Every skill with its file; those in a folder with a `.disabled` file are off."""
+@prints_report
+def list_skills() -> Report:
+    """List every skill with its file; in a folder with `.disabled` it is off."""
     from mentis.recall.skills import skills_data
 
     found = _found()
     for problem in found.problems:
         say(f"left out: {problem}")
-    if as_json:
-        emit_json({"skills": skills_data(found), "problems": list(found.problems)})
-        return
-    for one in found.skills:
-        emit(f"{one.name}  on  {one.source}\n    {one.description}")
-    for source in found.off:
-        emit(f"-  off  {source}")
-    if not found.skills and not found.off:
-        say("there are no skills: write skills/<name>/SKILL.md in the home")
+
+    def text() -> Iterator[Text]:
+        for one in found.skills:
+            yield f"{one.name}  on  {one.source}\n    {one.description}"
+        for source in found.off:
+            yield f"-  off  {source}"
+        if not found.skills and not found.off:
+            yield Note("there are no skills: write skills/<name>/SKILL.md in the home")
+
+    return Report({"skills": skills_data(found), "problems": list(found.problems)}, text())
 
 
 @skills.command(epilog="For example: mentis skills check")
 @home_option
-@json_option
-def check(*, as_json: bool) -> int:
-    """Say what is wrong with the files of skills. Exit code 1 when something is."""
+@prints_report
+def check() -> Report:
+    """Check the files of skills. Exit code 1 when something is."""
     found = _found()
-    if as_json:
-        emit_json({"skills": len(found.skills), "problems": list(found.problems)})
-    elif found.problems:
-        for problem in found.problems:
-            emit(problem)
-    else:
-        emit(f"{quantity(len(found.skills), 'skill')}, nothing is wrong")
-    return 1 if found.problems else 0
+
+    def text() -> Iterator[Text]:
+        if found.problems:
+            yield from found.problems
+        else:
+            yield f"{quantity(len(found.skills), 'skill')}, nothing is wrong"
+
+    return Report(
+        {"skills": len(found.skills), "problems": list(found.problems)},
+        text(),
+        code=1 if found.problems else 0,
+    )
 
 
 def _found() -> SkillsFound:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
-from .options import MAX_INDEX, home_option, home_path, persona_option
-from .output import emit, emit_json, json_option, say, table
+from .groups import RenamedGroup
+from .options import MAX_INDEX, Number, home_option, home_path, persona_option
+from .report import Note, Report, Text, prints_report
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.prompts.cognition import Cognition
     from mentis.values.cognition import CognitionState
 
-number_option = click.IntRange(0, MAX_INDEX)
+number_option = Number(0, MAX_INDEX)
 
 
 def open_own(persona: str | None) -> Cognition:
@@ -22,27 +25,27 @@ def open_own(persona: str | None) -> Cognition:
     return open_cognition(home_path(), persona)
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def state() -> None:
-    """See what a persona wants and holds in mind, how that changed; go back."""
+    """See and edit a persona's goals and what it holds in mind."""
 
 
 @state.command(epilog="For example: mentis state show --revision 3")
 @click.option("--revision", type=number_option, metavar="NUMBER", help="As it was then.")
 @persona_option
 @home_option
-@json_option
-def show(revision: int | None, *, persona: str | None, as_json: bool) -> None:
+@prints_report
+def show(revision: int | None, *, persona: str | None) -> Report:
     """Show the drives, the goals and what is held in mind."""
     with open_own(persona) as cognition:
         found = cognition.state(revision)
-    _show(found, as_json=as_json)
+    return _state_report(found)
 
 
 @state.command(epilog="For example: mentis state history --last 20")
 @click.option(
     "--last",
-    type=click.IntRange(1, MAX_INDEX),
+    type=Number(1, MAX_INDEX),
     default=50,
     show_default=True,
     metavar="COUNT",
@@ -50,21 +53,23 @@ def show(revision: int | None, *, persona: str | None, as_json: bool) -> None:
 )
 @persona_option
 @home_option
-@json_option
-def history(last: int, *, persona: str | None, as_json: bool) -> None:
+@prints_report
+def history(last: int, *, persona: str | None) -> Report:
     """List the newest revisions and what made each."""
     from mentis.prompts.cognition import revision_data
 
     with open_own(persona) as cognition:
         revisions = cognition.history(last=last)
     rows = [revision_data(one) for one in revisions]
-    if as_json:
-        emit_json(rows)
-    elif not rows:
-        say("nothing was changed yet")
-    else:
-        lines = [(str(row["number"]), str(row["time"]), str(row["words"])) for row in rows]
-        table(("revision", "time", "words"), lines, right=("revision",))
+
+    def text() -> Iterator[Text]:
+        if not rows:
+            yield Note("nothing was changed yet")
+        else:
+            lines = [(str(row["number"]), str(row["time"]), str(row["words"])) for row in rows]
+            yield TextTable(("revision", "time", "reason"), lines, right=("revision",))
+
+    return Report(rows, text())
 
 
 @state.command(epilog="For example: mentis state diff 3 7")
@@ -72,46 +77,43 @@ def history(last: int, *, persona: str | None, as_json: bool) -> None:
 @click.argument("newer", type=number_option, required=False)
 @persona_option
 @home_option
-@json_option
-def diff(older: int | None, newer: int | None, *, persona: str | None, as_json: bool) -> None:
-    """Show what changed from one revision to another; without numbers, what the newest changed."""
+@prints_report
+def diff(older: int | None, newer: int | None, *, persona: str | None) -> Report:
+    """Show what changed between two revisions; by default, in the newest."""
     with open_own(persona) as cognition:
         difference = cognition.diff(older, newer)
-    if as_json:
-        emit_json({"diff": difference})
-    else:
-        emit(difference or "no difference")
+    return Report({"diff": difference}, difference or "no difference")
 
 
 @state.command(epilog="For example: mentis state undo --to 3")
 @click.option("--to", type=number_option, metavar="NUMBER", help="Go back to this revision.")
 @persona_option
 @home_option
-@json_option
-def undo(to: int | None, *, persona: str | None, as_json: bool) -> None:
-    """Take back the newest change; again, the one before it. This is a revision of its own."""
+@prints_report
+def undo(to: int | None, *, persona: str | None) -> Report:
+    """Undo the newest change; again, the one before it. This is a revision of its own."""
     with open_own(persona) as cognition:
         back = cognition.undo(to)
-    _show(back, as_json=as_json)
+    return _state_report(back)
 
 
 @state.command(epilog="For example: mentis state review")
 @persona_option
 @home_option
-@json_option
-def review(*, persona: str | None, as_json: bool) -> None:
-    """List goals and entries made from outside text that nobody has looked at."""
-    from mentis.codec.forms import to_object
-
+@prints_report
+def review(*, persona: str | None) -> Report:
+    """List goals and entries that were made from outside text."""
     with open_own(persona) as cognition:
         found = cognition.in_review()
-    if as_json:
-        emit_json([to_object(one) for one in found])
-    elif not found:
-        say("nothing is in review")
-    else:
-        rows = [(one.kind, one.name, one.lineage.value, one.text) for one in found]
-        table(("kind", "name", "lineage", "text"), rows)
+
+    def text() -> Iterator[Text]:
+        if not found:
+            yield Note("nothing is in review")
+        else:
+            rows = [(one.kind, one.name, one.lineage.value, one.text) for one in found]
+            yield TextTable(("kind", "name", "lineage", "text"), rows)
+
+    return Report(found, text())
 
 
 @state.command(epilog='For example: mentis state accept buy-coins -m "I asked for it"')
@@ -119,25 +121,25 @@ def review(*, persona: str | None, as_json: bool) -> None:
 @click.option("-m", "--reason", required=True, metavar="TEXT", help="Why: it is recorded.")
 @persona_option
 @home_option
-@json_option
-def accept(name: str, *, reason: str, persona: str | None, as_json: bool) -> None:
+@prints_report
+def accept(name: str, *, reason: str, persona: str | None) -> Report:
     """Vouch for a goal (by id) or an entry (by hash). This is an entry of the ledger.
 
     Where a name could mean both, say goal:ID or memory:HASH.
     """
     with open_own(persona) as cognition:
         accepted = cognition.accept(name, reason=reason)
-    _show(accepted, as_json=as_json)
+    return _state_report(accepted)
 
 
 @state.command(epilog='For example: mentis state add --goal polish "Learn Polish" --weight 500')
 @click.argument("text")
 @click.option("--goal", metavar="ID", help="As a goal of this id; else it is held in mind.")
-@click.option("--weight", type=click.IntRange(-1000, 1000), metavar="NUMBER", help="Of the goal.")
+@click.option("--weight", type=Number(-1000, 1000), metavar="NUMBER", help="Of the goal.")
 @click.option("--under", metavar="ID", help="The goal that it stands under.")
 @persona_option
 @home_option
-@json_option
+@prints_report
 def add(
     text: str,
     *,
@@ -145,9 +147,8 @@ def add(
     weight: int | None,
     under: str | None,
     persona: str | None,
-    as_json: bool,
-) -> None:
-    """Put something into the persona's mind that is yours.
+) -> Report:
+    """Add a goal, or something to hold in mind, of your own.
 
     The persona may remove it, or weigh it less, only in a moment without text from outside.
     """
@@ -159,31 +160,30 @@ def add(
         else:
             parent = {} if under is None else {"parent": under}
             added = cognition.add_goal(goal, text, weight=weight or 0, **parent)
-    _show(added, as_json=as_json)
+    return _state_report(added)
 
 
 @state.command("rm", epilog="For example: mentis state rm polish")
 @click.argument("name")
 @persona_option
 @home_option
-@json_option
-def remove(name: str, *, persona: str | None, as_json: bool) -> None:
-    """Take away a goal (by id, with all below it) or an entry (by the beginning of its hash).
+@prints_report
+def remove(name: str, *, persona: str | None) -> Report:
+    """Remove a goal (by id) or an entry (by the start of its hash).
 
-    Where a name could mean both, say goal:ID or memory:HASH. `mentis state undo` brings it back.
+    A goal goes with all below it. Where a name could mean both, say goal:ID or memory:HASH.
+    `mentis state undo` brings it back.
     """
     with open_own(persona) as cognition:
         left = cognition.remove(name)
-    _show(left, as_json=as_json)
+    return _state_report(left)
 
 
-def _show(state: CognitionState, *, as_json: bool) -> None:
-    if as_json:
-        from mentis.codec.forms import to_object
+def _state_report(state: CognitionState) -> Report:
+    def text() -> Iterator[Text]:
+        from mentis.prompts.cognition import state_lines
 
-        emit_json(to_object(state))
-        return
-    from mentis.prompts.cognition import state_lines
+        yield Note(f"revision {state.revision}")
+        yield "\n".join(state_lines(state))
 
-    say(f"revision {state.revision}")
-    emit("\n".join(state_lines(state)))
+    return Report(state, text())

@@ -11,7 +11,7 @@ from .status_write import add, export_, import_, watch, write
 
 @click.group()
 def status() -> None:
-    """Record windows, read the record, verify it.
+    """Record status windows; list, count and check entries.
 
     A window says what an agent is about to do. It is judged by the guardian, stamped by the
     ledger and kept for good, whether it comes by `add`, as a file, or over MCP.

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .drafts import open_service, show_judgement
+from .drafts import judgement_lines, open_service
 from .files import read_bytes
+from .health_show import health_lines
 from .options import MAX_INDEX, home_option, home_path, persona_option
-from .output import emit, emit_json, json_option, printable, say
+from .output import emit, json_option, say
+from .report import Report, Text, prints_report
 from .window_show import verdict_word
 
 if TYPE_CHECKING:
@@ -88,30 +90,28 @@ def _line(statuses: Statuses, entry: Entry) -> str:
 @click.command(epilog="For example: mentis status stats --json")
 @persona_option
 @home_option
-@json_option
-def stats(*, persona: str | None, as_json: bool) -> int:
+@prints_report
+def stats(*, persona: str | None) -> Report:
     """Count the entries by source and kind."""
-    from mentis.codec.forms import to_object
-
     with open_service(persona, readonly=True) as statuses:
         found = statuses.stats()
-    if as_json:
-        emit_json(to_object(found))
-        return 0
-    emit(f"agent:   {found.agent}")
-    emit(f"total:   {found.total_entries} ({found.windows} with a window)")
-    emit(f"oldest:  {found.oldest_timestamp or '-'}")
-    emit(f"newest:  {found.newest_timestamp or '-'}")
-    if found.imported:
-        doubt = f", {found.unverified} of them unverified" if found.unverified else ""
-        emit(f"import:  {found.imported} with the times and sources they had{doubt}")
-    for name, count in found.sources.items():
-        emit(f"source:  {name} {count}")
-    for name, count in found.kinds.items():
-        emit(f"kind:    {name} {count}")
-    size = "" if found.file_size_bytes is None else f", {found.file_size_bytes} bytes"
-    emit(f"store:   {found.store}{size}")
-    return 0
+
+    def text() -> Iterator[Text]:
+        yield f"agent:   {found.agent}"
+        yield f"total:   {found.total_entries} ({found.windows} with a window)"
+        yield f"oldest:  {found.oldest_timestamp or '-'}"
+        yield f"newest:  {found.newest_timestamp or '-'}"
+        if found.imported:
+            doubt = f", {found.unverified} of them unverified" if found.unverified else ""
+            yield f"import:  {found.imported} with the times and sources they had{doubt}"
+        for name, count in found.sources.items():
+            yield f"source:  {name} {count}"
+        for name, count in found.kinds.items():
+            yield f"kind:    {name} {count}"
+        size = "" if found.file_size_bytes is None else f", {found.file_size_bytes} bytes"
+        yield f"store:   {found.store}{size}"
+
+    return Report(found, text())
 
 
 @click.command(epilog="For example: mentis status check draft.json")
@@ -119,8 +119,8 @@ def stats(*, persona: str | None, as_json: bool) -> int:
 @click.option("--response", is_flag=True, help="FILE is a whole answer that opens with a window.")
 @persona_option
 @home_option
-@json_option
-def check(file: str, *, response: bool, persona: str | None, as_json: bool) -> int:
+@prints_report
+def check(file: str, *, response: bool, persona: str | None) -> Report:
     """Judge a draft as if it were added now.
 
     FILE, or - for standard input. Nothing is written. Exit code 1 when a rule blocks it.
@@ -130,23 +130,25 @@ def check(file: str, *, response: bool, persona: str | None, as_json: bool) -> i
     data = read_bytes(file)
     with open_service(persona, readonly=True) as statuses:
         judged = statuses.check(data, response=response)
-    if as_json:
-        emit_json({"blocked": judged.blocked, **to_object(judged)})
-    else:
-        show_judgement(judged)
-    return 1 if judged.blocked else 0
+
+    return Report(
+        {"blocked": judged.blocked, **to_object(judged)},
+        judgement_lines(judged),
+        code=1 if judged.blocked else 0,
+    )
 
 
 @click.command(epilog="For example: mentis status health --json")
 @persona_option
 @home_option
-@json_option
-def health(*, persona: str | None, as_json: bool) -> int:
-    """Say which ways into the record are open, or why not.
+@prints_report
+def health(*, persona: str | None) -> Report:
+    """Go through a checklist: what holds, what wants looking at, what fails, and what to do.
 
-    A watcher, B this command line, C the save tool of `mentis mcp`, D its monitor. Exit code 1
-    when nothing can be recorded. A stage of the tick that keeps failing is told as an alarm, and so
-    is a memory update that failed.
+    It costs the same in a home of any size. Then the ways into the record: A watcher, B this
+    command line, C the save tool of `mentis mcp`, D its monitor. Exit code 1 when nothing can be
+    recorded. A stage of the tick that keeps failing is told as an alarm, and so is a memory update
+    that failed.
     """
     from mentis.app.home_health import health_data, read_health
 
@@ -154,38 +156,14 @@ def health(*, persona: str | None, as_json: bool) -> int:
         found = read_health(statuses, home_path(), persona)
     for note in found.notes:
         say(note)
-    if as_json:
-        emit_json(health_data(found))
-        return 0 if found.health.persists else 1
-    health, state = found.health, found.state
-    emit(f"{health.status}  {health.reason}")
-    for route in health.routes:
-        emit(f"  {'up  ' if route.up else 'down'}  {route.route}: {route.reason}")
-    emit(f"  waiting {health.waiting}, in quarantine {health.quarantined}")
-    for one in health.findings:
-        say(f"{one.rule}: {one.what}; {one.hint}")
-    say(f"next window: {state.step_id}, cycle {state.cycle}, {_asked(state.audit_due)}")
-    if state.after_breach:
-        say("a breach came before: the next window is a recovery")
-    if state.unsure:
-        say("whether the last window was kept is unsure: the next one is YELLOW")
-    for one in found.alarms:
-        say(f"alarm: {one.stage} failed {one.failures} times in a row: {printable(one.reason)}")
-        if one.hint:
-            say(f"  {one.hint}")
-    for one in found.failed_updates:
-        say(
-            f"the last memory update of session {one.session} failed: {one.failure}"
-            f" (entry {one.entry}); it is tried again, or: mentis persona update"
-        )
-    return 0 if health.persists else 1
+    return Report(health_data(found), health_lines(found), 0 if found.health.persists else 1)
 
 
 @click.command(epilog="For example: mentis status context --json")
 @persona_option
 @home_option
-@json_option
-def context(*, persona: str | None, as_json: bool) -> int:
+@prints_report
+def context(*, persona: str | None) -> Report:
     """Show what every window should carry.
 
     `persistent_context` and `project_awareness`, from the files of these names in status/PERSONA.
@@ -197,13 +175,6 @@ def context(*, persona: str | None, as_json: bool) -> int:
             "persistent_context": statuses.context("persistent_context"),
             "project_awareness": statuses.context("project_awareness"),
         }
-    if as_json:
-        emit_json(told)
-        return 0
-    for name, found in told.items():
-        emit(f"{name}: {json.dumps(found, ensure_ascii=False)}")
-    return 0
-
-
-def _asked(audit_due: bool) -> str:
-    return "an audit is due" if audit_due else "no audit due"
+    return Report(
+        told, (f"{name}: {json.dumps(found, ensure_ascii=False)}" for name, found in told.items())
+    )

@@ -1,9 +1,8 @@
-"""`mentis status verify`: does the record hold?"""
+"""`mentis verify`: does the record hold?"""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,15 +11,16 @@ import click
 
 from mentis.values.words import entries_of
 
-from .options import home_option, home_path, persona_option
-from .output import console, emit, emit_json, json_option, printable, say
+from .options import every_persona_option, home_option, home_path
+from .output import console, printable, shows_bars
+from .report import Note, Report, Text, prints_report
 
 if TYPE_CHECKING:
     from mentis.record.verify import Progress
     from mentis.values.entry import Verdict
 
 
-@click.command(epilog="For example: mentis status verify --checkpoint kept-elsewhere.txt")
+@click.command(epilog="For example: mentis verify --checkpoint kept-elsewhere.txt")
 @click.option(
     "--ledger",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -40,24 +40,22 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Begin where the last run with --resume ended; what it read is trusted.",
 )
-@persona_option
+@every_persona_option
 @home_option
-@json_option
+@prints_report
 def verify(
     *,
     ledger: Path | None,
     checkpoints: tuple[Path, ...],
     resume: bool,
     persona: str | None,
-    as_json: bool,
-) -> int:
+) -> Report:
     """Check every entry against its hash and its predecessor.
 
     Exit code 1 when anything does not hold; the entry and the column are named. That entries are
     missing at the end, or that all was rewritten, only a checkpoint from outside can show. A copy
     (--ledger) without its home is UNPINNED at best, with exit code 1: nothing says whose it is.
     """
-    from mentis.codec.forms import to_object
     from mentis.ledger.verify import EMPTY_NOTE
     from mentis.record.verify_home import verify_home
 
@@ -75,45 +73,44 @@ def verify(
     intact = all(verdict.intact for verdict in verdicts)
     # A home that has no key yet is its owner's all the same; a file could be anybody's.
     pinned = ledger is None or all(verdict.pinned for verdict in verdicts)
-    if as_json:
-        emit_json({"intact": intact, "chains": [to_object(verdict) for verdict in verdicts]})
-        return 0 if intact and pinned else 1
-    for verdict in verdicts:
-        _tell(verdict, "ok" if pinned else "UNPINNED")
-    if not verdicts:
-        emit("ok  nothing is recorded here")
-    if intact and pinned and verdicts:
-        # The words that scripts of the origin look for.
-        count = sum(verdict.entries for verdict in verdicts)
-        emit(f"Chain + Hash integrity verified ({count} entries)")
-    for note in sorted({verdict.completeness for verdict in verdicts} or {EMPTY_NOTE}):
-        say(f"note: {printable(note)}")
-    return 0 if intact and pinned else 1
+
+    def text() -> Iterator[Text]:
+        for verdict in verdicts:
+            yield from _verdict_lines(verdict, "ok" if pinned else "UNPINNED")
+        if not verdicts:
+            yield "ok  nothing is recorded here"
+        if intact and pinned and verdicts:
+            # The words that scripts of the origin look for.
+            count = sum(verdict.entries for verdict in verdicts)
+            yield f"Chain + Hash integrity verified ({count} entries)"
+        for note in sorted({verdict.completeness for verdict in verdicts} or {EMPTY_NOTE}):
+            yield Note(f"note: {printable(note)}")
+
+    return Report(
+        {"intact": intact, "chains": verdicts}, text(), code=0 if intact and pinned else 1
+    )
 
 
-def _tell(verdict: Verdict, sound: str) -> None:
+def _verdict_lines(verdict: Verdict, sound: str) -> Iterator[Text]:
+    """What is in a ledger must not write lines of the verdict on it: each is `printable`."""
     word = sound if verdict.intact else "BROKEN"
     head = f", head {verdict.head}" if verdict.head else ""
-    _line(f"{word}  {verdict.agent}: {entries_of(verdict.entries)}{head}")
+    yield printable(f"{word}  {verdict.agent}: {entries_of(verdict.entries)}{head}")
     for finding in verdict.findings:
-        _line(f"  entry {finding.index}, {finding.column}: {finding.message} ({finding.attack})")
+        place = f"entry {finding.index}, {finding.column}"
+        yield printable(f"  {place}: {finding.message} ({finding.attack})")
     if verdict.more:
-        emit(f"  and {verdict.more} more")
+        yield f"  and {verdict.more} more"
     for gone in verdict.erased:
-        _line(f"  entry {gone.index}: erased {', '.join(gone.fields)} ({gone.reason})")
+        yield printable(f"  entry {gone.index}: erased {', '.join(gone.fields)} ({gone.reason})")
     for note in verdict.notes:
-        say(f"note: {printable(note)}")
-
-
-def _line(text: str) -> None:
-    """What is in a ledger must not write lines of the verdict on it."""
-    emit(printable(text))
+        yield Note(f"note: {printable(note)}")
 
 
 @contextmanager
 def _bar() -> Generator[Progress | None]:
     """A bar on stderr, where that is a terminal."""
-    if sys.stderr is None or not sys.stderr.isatty():  # pyright: ignore[reportUnnecessaryComparison]  # None when closed
+    if not shows_bars():
         yield None
         return
     from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +13,10 @@ from mentis.values.words import entries_of
 
 from .drafts import MOST_HISTORY, open_service
 from .files import read_bytes
+from .logs import log_option
 from .options import home_option, persona_option
-from .output import emit, emit_json, emit_line, json_option, say
+from .output import emit, emit_line, json_option, say
+from .report import Note, Report, Text, prints_report
 
 if TYPE_CHECKING:
     from mentis.ledger.channel.consumer import Consumer, Round
@@ -28,8 +31,8 @@ if TYPE_CHECKING:
 @click.option("--delivery", metavar="ID", help="Given twice with the same draft, it is one entry.")
 @persona_option
 @home_option
-@json_option
-def add(*, file: str, source: str, delivery: str | None, persona: str | None, as_json: bool) -> int:
+@prints_report
+def add(*, file: str, source: str, delivery: str | None, persona: str | None) -> Report:
     """Judge a window, stamp it and record it.
 
     Exit code 1 when a rule blocks it (it is kept in quarantine), or when the store is down: then
@@ -40,35 +43,34 @@ def add(*, file: str, source: str, delivery: str | None, persona: str | None, as
     data = read_bytes(file)
     with open_service(persona) as statuses:
         added = statuses.add(data, source=source, delivery=delivery)
-    if as_json:
-        emit_json(
-            {
-                "line": added.line,
-                "acknowledged": added.receipt.acknowledged,
-                **to_object(added),
-            }
-        )
-    else:
-        _tell(added)
-    return 0 if added.entry is not None else 1
+
+    return Report(
+        {
+            "line": added.line,
+            "acknowledged": added.receipt.acknowledged,
+            **to_object(added),
+        },
+        _lines(added),
+        code=0 if added.entry is not None else 1,
+    )
 
 
-def _tell(added: WindowResult) -> None:
+def _lines(added: WindowResult) -> Iterator[Text]:
     if added.health is not None:
-        emit(f"Spooled: {added.spooled}")
-        say(f"{added.health.status}: {added.health.reason}")
+        yield f"Spooled: {added.spooled}"
+        yield Note(f"{added.health.status}: {added.health.reason}")
         return
-    emit(added.line)
+    yield added.line
     if added.known:
-        say("note: this delivery was recorded before; nothing was added")
+        yield Note("note: this delivery was recorded before; nothing was added")
         return
     if not added.receipt.acknowledged:
-        say("YELLOW: whether it was kept is not sure; see `mentis status verify`")
+        yield Note("YELLOW: whether it was kept is not sure; see `mentis verify`")
     if added.judgement is not None:
         for found in added.judgement.findings:
-            say(f"{found.level}: {found.rule} {found.where or '-'}: {found.what}")
+            yield Note(f"{found.level}: {found.rule} {found.where or '-'}: {found.what}")
         for found in added.judgement.kept:
-            say(f"kept, but: {found.rule} {found.where or '-'}: {found.what}; {found.hint}")
+            yield Note(f"kept, but: {found.rule} {found.where or '-'}: {found.what}; {found.hint}")
         for difference in added.judgement.differences:
             say(f"note: {difference}")
 
@@ -79,10 +81,8 @@ def _tell(added: WindowResult) -> None:
 @click.option("--delivery", metavar="ID", help="Given twice with the same draft, it is one entry.")
 @persona_option
 @home_option
-@json_option
-def write(
-    file: str, *, slot: bool, delivery: str | None, persona: str | None, as_json: bool
-) -> int:
+@prints_report
+def write(file: str, *, slot: bool, delivery: str | None, persona: str | None) -> Report:
     """Spool a draft for the watcher.
 
     FILE, or standard input. Once it is written a power loss does not lose it. It is judged when
@@ -93,15 +93,12 @@ def write(
     data = read_bytes(file)
     with open_service(persona) as statuses:
         path = statuses.write(data, slot=slot, delivery=delivery)
-    if as_json:
-        emit_json({"file": str(path), "delivery": None if slot else path.stem})
-    else:
-        emit(str(path))
-    return 0
+    return Report({"file": str(path), "delivery": None if slot else path.stem}, str(path))
 
 
 @click.command(epilog="For example: mentis status watch --once")
 @click.option("--once", is_flag=True, help="Consume what waits, and end.")
+@log_option
 @persona_option
 @home_option
 @json_option
@@ -193,36 +190,39 @@ class _Told:
 @click.option("--legacy", is_flag=True, help="Take entries that do not verify, as unverified.")
 @persona_option
 @home_option
-@json_option
-def import_(file: str, *, legacy: bool, persona: str | None, as_json: bool) -> int:
-    """Take over a history file of the origin.
+@prints_report
+def import_(file: str, *, legacy: bool, persona: str | None) -> Report:
+    """Import a history file of the origin.
 
     The file, or the bare list of its entries. Every entry is verified bit for bit first, and
     nothing is imported if one does not hold; with --legacy it is, and marked. What was imported
     before is left out. Lists and counts show the times and sources the entries had.
     """
-    from mentis.codec.forms import to_object
-
     data = read_bytes(file, most=MOST_HISTORY)
     with open_service(persona) as statuses:
         done = statuses.import_history(data, legacy=legacy)
-    if as_json:
-        emit_json(to_object(done))
-        return 0
-    emit(f"Imported: {entries_of(done.added)}, {done.known} known already (total: {done.total})")
-    if done.unverified:
-        say(f"note: {entries_of(done.unverified)} could not be verified and are marked so")
-    if done.begins_after is not None:
-        say(f"note: the history begins after {done.begins_after}, which it does not hold")
-    return 0
+
+    def text() -> Iterator[Text]:
+        known = f"{done.known} known already (total: {done.total})"
+        yield f"Imported: {entries_of(done.added)}, {known}"
+        if done.unverified:
+            yield Note(
+                f"note: {entries_of(done.unverified)} could not be verified and are marked so"
+            )
+        if done.begins_after is not None:
+            yield Note(
+                f"note: the history begins after {done.begins_after}, which it does not hold"
+            )
+
+    return Report(done, text())
 
 
 @click.command("export", epilog="For example: mentis status export status_window_history.json")
 @click.argument("file", metavar="FILE")
 @persona_option
 @home_option
-@json_option
-def export_(file: str, *, persona: str | None, as_json: bool) -> int:
+@prints_report
+def export_(file: str, *, persona: str | None) -> Report | None:
     """Write every window as a history file of the origin; - is standard output.
 
     Imported windows stand there as they were. Those recorded here are linked and hashed anew by the
@@ -234,10 +234,6 @@ def export_(file: str, *, persona: str | None, as_json: bool) -> int:
         data, count = statuses.export_history()
     if file == "-":
         emit(data.decode())
-        return 0
+        return None
     write_atomic(Path(file), data)
-    if as_json:
-        emit_json({"file": file, "entries": count})
-    else:
-        emit(f"Exported: {entries_of(count)}")
-    return 0
+    return Report({"file": file, "entries": count}, f"Exported: {entries_of(count)}")

@@ -15,6 +15,10 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from mentis.app.agent import Agent
 from mentis.ask.ask import OnDelta
+from mentis.engines.catalogue import language_warning
+from mentis.home.parts import Parts
+from mentis.home.persona import read_persona
+from mentis.stores.files.home import find_home
 from mentis.talk.idle_plan import IdleCycle
 from mentis.talk.persona_update import Upkeep
 from mentis.turn.turn import TurnResult
@@ -144,12 +148,25 @@ def open_talk(
     route: str = "default",
     options: CallOptions | None = None,
     tools: Sequence[ToolDeclaration] = (),
+    parts: Parts | None = None,
 ) -> Generator[Talk, None, None]:
     # Asked to end is asked to stop talking: the turn is still recorded.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    agent = Agent.open(home, persona=persona, route=route, tools=tools, parts=call_parts())
+    parts = parts or call_parts()
+    agent = Agent.open(home, persona=persona, route=route, tools=tools, parts=parts)
+    _warn_of_language(home, agent)
     with start_blocking_portal() as portal:
         try:
             yield Talk(portal, agent, options)
         finally:
             portal.call(agent.aclose)
+
+
+def _warn_of_language(home: Path, agent: Agent) -> None:
+    """The packaged model would answer in a language that it was not made for."""
+    if agent.route.backend != "embedded":
+        return
+    persona = read_persona(find_home(home), agent.id.rpartition("/")[2])
+    warning = language_warning(agent.route.model, persona.language)
+    if warning:
+        say(f"{warning}: choose another with `mentis models choose`")

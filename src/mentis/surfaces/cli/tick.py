@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
@@ -15,7 +15,7 @@ from mentis.errors import BadInput
 from mentis.values.json import is_deeper
 
 from .options import call_parts, given_text, home_option, home_path, persona_option, route_option
-from .output import emit, emit_json, json_option, say
+from .report import Note, Report, Text, prints_report
 
 if TYPE_CHECKING:
     from mentis.app.agent import Agent
@@ -45,7 +45,7 @@ _DEEPEST = 200  # what the reader of values takes
 @persona_option
 @route_option
 @home_option
-@json_option
+@prints_report
 def tick(
     *,
     file: TextIO | None,
@@ -54,8 +54,7 @@ def tick(
     events: str | None,
     persona: str | None,
     route: str,
-    as_json: bool,
-) -> int:
+) -> Report:
     """Let an agent think for one moment, with what it senses.
 
     It may act, change its goals and keep something in mind. Without --sense it looks at its goals
@@ -76,11 +75,7 @@ def tick(
                 return await one.tick(senses, strict=strict or None, emit=emit_event)
 
     done = anyio.run(run)
-    if as_json:
-        emit_json(tick_data(done))
-    else:
-        _show(done)
-    return 1 if done.tick.report.noop else 0
+    return Report(tick_data(done), _lines(done), code=1 if done.tick.report.noop else 0)
 
 
 @contextmanager
@@ -149,39 +144,39 @@ def _line(line: str, number: int) -> object:
         raise BadInput(f"line {number} is nested too deeply", hint=_FLATTEN) from error
 
 
-def _show(done: TickResult) -> None:
+def _lines(done: TickResult) -> Iterator[Text]:
     report = done.tick.report
     for act, outcome in zip(done.tick.acts, done.outcomes, strict=False):
         said = outcome.reason or outcome.text
-        emit(f"act    {act.endpoint}/{act.name} {json.dumps(act.payload, ensure_ascii=False)}")
-        emit(f"       {outcome.state}{f': {said}' if said else ''}")
+        yield f"act    {act.endpoint}/{act.name} {json.dumps(act.payload, ensure_ascii=False)}"
+        yield f"       {outcome.state}{f': {said}' if said else ''}"
     for one in (*report.goal_ops, *report.memory_ops):
-        emit(_operation(one))
+        yield _operation(one)
     for one in report.dropped:
-        emit(f"drop   {one.section} {one.index}: {one.reason}")
+        yield f"drop   {one.section} {one.index}: {one.reason}"
     unsaved = f", not saved: {done.unsaved}" if done.unsaved else ""
-    emit(f"state  revision {done.state.revision}{unsaved}")
+    yield f"state  revision {done.state.revision}{unsaved}"
     for one in report.stages:
         if one.state in ("fallback", "failed", "timeout"):
-            say(f"{one.stage}: {one.state}: {one.reason}")
-    _show_gaps(report)
+            yield Note(f"{one.stage}: {one.state}: {one.reason}")
+    yield from _gap_lines(report)
     for one in done.alarms:
-        say(f"alarm: {one.stage} failed {one.failures} times in a row: {one.reason}")
+        yield Note(f"alarm: {one.stage} failed {one.failures} times in a row: {one.reason}")
         if one.hint:
-            say(f"  {one.hint}")
+            yield Note(f"  {one.hint}")
     if report.noop:
-        say(f"nothing came of it: {report.noop}")
+        yield Note(f"nothing came of it: {report.noop}")
     if done.entry is not None:
-        say(f"recorded as entry {done.entry.index}")
+        yield Note(f"recorded as entry {done.entry.index}")
 
 
-def _show_gaps(report: TickReport) -> None:
+def _gap_lines(report: TickReport) -> Iterator[Text]:
     """What the primary was not told, and where its answer broke the contract."""
     for one in report.left_out:
         why = "in review" if one.why == "review" else "no room"
-        say(f"not told: {one.lines} lines of {one.section} ({why})")
+        yield Note(f"not told: {one.lines} lines of {one.section} ({why})")
     for one in report.violations:
-        say(f"contract: {one.code} {one.detail}")
+        yield Note(f"contract: {one.code} {one.detail}")
 
 
 def _operation(one: OpReport) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -9,7 +10,8 @@ import click
 from mentis.errors import UsageError
 
 from .options import home_option, home_path
-from .output import emit, emit_json, json_option, say, table
+from .report import Note, Report, Text, prints_report
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.web.tokens import PersonTrust, Scope, Tokens
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def tokens() -> None:
-    """Make, list and revoke the tokens that clients reach your agents with.
+    """Create, list and revoke the tokens that clients use.
 
     They are kept outside of the home, as digests: a token is shown once, when it is made.
     """
@@ -42,52 +44,57 @@ def tokens() -> None:
     help="Whose it is. Somebody new is a guest; see `mentis tokens person`.",
 )
 @home_option
-@json_option
+@prints_report
 def new(  # one parameter an option
-    *, name: str, scope: Scope, agent: str, session: str, person: str, as_json: bool
-) -> None:
-    """Make a token and print it, this once."""
+    *, name: str, scope: Scope, agent: str, session: str, person: str
+) -> Report:
+    """Create a token, and print it this once."""
     secret = _opened().new(name, scope=scope, agent=agent, session=session, person=person)
-    if as_json:
-        emit_json({"name": name, "token": secret, "scope": scope, "person": person})
-        return
-    say("It is shown only now. Give it to the client as its API key:")
-    emit(secret)
+    return Report(
+        {"name": name, "token": secret, "scope": scope, "person": person},
+        (Note("It is shown only now. Give it to the client as its API key:"), secret),
+    )
 
 
 @tokens.command("list")
 @home_option
-@json_option
-def list_all(*, as_json: bool) -> None:
-    """List the tokens there are, without their secrets."""
+@prints_report
+def list_all() -> Report:
+    """List the tokens, without their secrets."""
     from mentis.web.tokens import token_data
 
     found = _opened().list()
-    if as_json:
-        emit_json([token_data(one) for one in found])
-        return
-    if not found:
-        say("There is none yet: mentis tokens new NAME")
-        return
-    rows = [
-        [one.name, one.scope, one.person.id, one.person.trust, one.agent, one.session, one.created]
-        for one in found
-    ]
-    table(["name", "scope", "person", "trust", "agent", "session", "created"], rows)
+
+    def text() -> Iterator[Text]:
+        if not found:
+            yield Note("There is none yet: mentis tokens new NAME")
+            return
+        rows = [
+            [
+                one.name,
+                one.scope,
+                one.person.id,
+                one.person.trust,
+                one.agent,
+                one.session,
+                one.created,
+            ]
+            for one in found
+        ]
+        yield TextTable(["name", "scope", "person", "trust", "agent", "session", "created"], rows)
+
+    return Report([token_data(one) for one in found], text())
 
 
 @tokens.command(epilog="For example: mentis tokens revoke laptop")
 @click.argument("name")
 @home_option
-@json_option
-def revoke(*, name: str, as_json: bool) -> None:
-    """Let a token count no more, from the next request on."""
+@prints_report
+def revoke(*, name: str) -> Report:
+    """Revoke a token, from the next request on."""
     if not _opened().revoke(name):
         raise UsageError(f"there is no token {name!r}", hint="mentis tokens list")
-    if as_json:
-        emit_json({"name": name, "revoked": True})
-    else:
-        say(f"{name} counts no more")
+    return Report({"name": name, "revoked": True}, Note(f"{name} counts no more"))
 
 
 @tokens.command(epilog='For example: mentis tokens person bob --name "Bob" --trust guest')
@@ -100,18 +107,16 @@ def revoke(*, name: str, as_json: bool) -> None:
 )
 @click.option("--about", metavar="TEXT", help="What the agent is told of a guest.")
 @home_option
-@json_option
+@prints_report
 def person(
-    *, person: str, name: str | None, trust: PersonTrust | None, about: str | None, as_json: bool
-) -> None:
-    """Say who somebody is that has tokens; it counts for all of theirs."""
-    from mentis.codec.forms import to_object
-
+    *, person: str, name: str | None, trust: PersonTrust | None, about: str | None
+) -> Report:
+    """Set who a person is that has tokens; it counts for all of theirs."""
     known = _opened().set_person(person, name=name, trust=trust, about=about)
-    if as_json:
-        emit_json(to_object(known))
-    else:
-        say(f"{known.id}: {known.name}, {known.trust}{f', {known.about}' if known.about else ''}")
+    return Report(
+        known,
+        Note(f"{known.id}: {known.name}, {known.trust}{f', {known.about}' if known.about else ''}"),
+    )
 
 
 def _opened() -> Tokens:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -14,9 +15,12 @@ from mentis.values.words import quantity
 
 from .acts_show import outcome_lines
 from .asking import confirm, login, refuse_unasked
+from .groups import RenamedGroup
 from .options import home_option, home_path, persona_option
-from .output import emit, json_option, say, table
-from .shown import emit_safe_json, safe
+from .output import say
+from .report import Note, Report, Text, prints_report
+from .shown import safe
+from .tables import TextTable
 from .tools_show import act_lines, act_row, problem_lines, tool_lines, tool_row
 
 if TYPE_CHECKING:
@@ -30,9 +34,9 @@ connect_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def tools() -> None:
-    """See, try, add and trust what the agent can do.
+    """List, try, add and trust the tools of an agent.
 
     A tool of the settings is a source of acts: a Python file or module, an MCP server, operations
     of an OpenAPI document. What runs code is used only once you trust it.
@@ -43,31 +47,30 @@ def tools() -> None:
 @connect_option
 @persona_option
 @home_option
-@json_option
-def list_tools(*, connect: bool, persona: str | None, as_json: bool) -> None:
-    """List every act, where it comes from, what it may do, and if it is off, why."""
-    from mentis.codec.forms import to_object
-
+@prints_report
+def list_tools(*, connect: bool, persona: str | None) -> Report:
+    """List every act: its source, its effects, its state, and why it is off."""
     with _open(persona) as box:
         found = _listed(box, connect=connect)
-    if as_json:
-        emit_safe_json(to_object(found))
-        return
-    columns = ("act", "from", "scope", "outside", "again", "state")
-    table(columns, [act_row(row) for row in found.acts])
-    if found.tools:
-        columns = ("tool", "what it is", "acts", "state")
-        table(columns, [tool_row(row) for row in found.tools])
-    for line in problem_lines(found):
-        say(line)
+
+    def text() -> Iterator[Text]:
+        columns = ("act", "source", "scope", "external", "idempotent", "state")
+        yield TextTable(columns, [act_row(row) for row in found.acts])
+        if found.tools:
+            columns = ("tool", "kind", "acts", "state")
+            yield TextTable(columns, [tool_row(row) for row in found.tools])
+        for line in problem_lines(found):
+            yield Note(line)
+
+    return Report(found, text())
 
 
 @tools.command(epilog="For example: mentis tools show web_fetch")
 @click.argument("name")
 @persona_option
 @home_option
-@json_option
-def show(name: str, *, persona: str | None, as_json: bool) -> None:
+@prints_report
+def show(name: str, *, persona: str | None) -> Report:
     """Show one act or one tool in full, with what the model is told of it.
 
     A server is started or called to ask it for its acts.
@@ -82,40 +85,33 @@ def show(name: str, *, persona: str | None, as_json: bool) -> None:
             lines, told = act_lines(shown), to_object(shown)
         else:
             lines, told = tool_lines(tool), to_object(tool)
-    if as_json:
-        emit_safe_json(told)
-        return
-    for line in lines:
-        emit(line)
+    return Report(told, (line for line in lines))
 
 
 @tools.command(epilog="For example: mentis tools check weather")
 @click.argument("name", required=False)
 @persona_option
 @home_option
-@json_option
-def check(name: str | None, *, persona: str | None, as_json: bool) -> int:
-    """Start and ask every tool, and hold what each declares against the rules.
+@prints_report
+def check(name: str | None, *, persona: str | None) -> Report:
+    """Start every tool, and check what it declares against the rules.
 
     With NAME only that one. Exit code 1 when anything is wrong.
     """
-    from mentis.codec.forms import to_object
-
     with _open(persona) as box:
         if name is not None:
             box.tool(name)
         found = _listed(box, connect=True)
     rows = [row for row in found.tools if name in (None, row.name)]
     wrong = any(row.problems for row in rows)
-    if as_json:
-        emit_safe_json({"ready": not wrong, "tools": [to_object(row) for row in rows]})
-        return 1 if wrong else 0
-    for row in rows:
-        for line in tool_lines(row):
-            emit(line)
-    on = sum(row.state == "on" for row in found.acts)
-    say(f"{quantity(len(rows), 'tool')}; {quantity(on, 'act')} can be done in all")
-    return 1 if wrong else 0
+
+    def text() -> Iterator[Text]:
+        for row in rows:
+            yield from tool_lines(row)
+        on = sum(row.state == "on" for row in found.acts)
+        yield Note(f"{quantity(len(rows), 'tool')}; {quantity(on, 'act')} can be done in all")
+
+    return Report({"ready": not wrong, "tools": rows}, text(), code=1 if wrong else 0)
 
 
 @tools.command(epilog='For example: mentis tools add time --command "uvx mcp-server-time"')
@@ -130,7 +126,7 @@ def check(name: str | None, *, persona: str | None, as_json: bool) -> int:
 @click.option("--key", "keys", multiple=True, metavar="SCHEME=NAME", help="The same for OpenAPI.")
 @persona_option
 @home_option
-@json_option
+@prints_report
 def add(  # noqa: PLR0913  # one for each option
     name: str,
     *,
@@ -143,15 +139,12 @@ def add(  # noqa: PLR0913  # one for each option
     key_env: str | None,
     keys: tuple[str, ...],
     persona: str | None,
-    as_json: bool,
-) -> int:
+) -> Report:
     """Write a tool into the settings, trust it, and see whether it works.
 
     One of --command, --url, --openapi, --python. A server is not started yet: `check` does that.
     Exit code 1 when it was added and something is wrong with it.
     """
-    from mentis.codec.forms import to_object
-
     home = home_path()
     values = _sources(home, command=command, url=url, openapi=openapi, python=python)
     lists = {"operations": operations, "env": env}
@@ -164,12 +157,7 @@ def add(  # noqa: PLR0913  # one for each option
         box.add(name, values)
     with _open(persona) as box:  # with the settings as they are now
         row = next(row for row in box.listing().tools if row.name == name)
-    if as_json:
-        emit_safe_json(to_object(row))
-    else:
-        for line in tool_lines(row):
-            emit(line)
-    return 1 if row.problems else 0
+    return Report(row, (line for line in tool_lines(row)), code=1 if row.problems else 0)
 
 
 @tools.command(epilog="For example: mentis tools trust weather")
@@ -177,17 +165,15 @@ def add(  # noqa: PLR0913  # one for each option
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @persona_option
 @home_option
-@json_option
-def trust(name: str, *, yes: bool, persona: str | None, as_json: bool) -> int:
-    """Let a tool of the settings run as it is now, and take its definitions as they are now.
+@prints_report
+def trust(name: str, *, yes: bool, persona: str | None) -> Report:
+    """Trust a tool of the settings as it is now, with its definitions.
 
     `builtin` is what the settings of `[acts]` open: programs, hosts, a folder elsewhere, `open`.
     A server is started or called for that. What is remembered is the content of a file, a command
     line, a definition, outside of the home: what changes is asked for again. Exit code 1 when it
     still cannot be used.
     """
-    from mentis.codec.forms import to_object
-
     with _open(persona) as box:
         wanted, definitions = box.untrusted_digest(name), box.has_definitions(name)
         if wanted is not None:
@@ -201,29 +187,25 @@ def trust(name: str, *, yes: bool, persona: str | None, as_json: bool) -> int:
         else:
             approved, found = (), box.listing()
     row = next(row for row in found.tools if row.name == name)
-    if as_json:
-        emit_safe_json({"tool": to_object(row), "approved": list(approved)})
-        return 1 if row.problems else 0
-    for line in tool_lines(row):
-        emit(line)
-    for one in approved:
-        emit(f"  trusted as it is now: {safe(one)}")
-    return 1 if row.problems else 0
+
+    def text() -> Iterator[Text]:
+        yield from tool_lines(row)
+        for one in approved:
+            yield f"  trusted as it is now: {safe(one)}"
+
+    return Report({"tool": row, "approved": list(approved)}, text(), code=1 if row.problems else 0)
 
 
 @tools.command(epilog="For example: mentis tools remove weather")
 @click.argument("name")
 @persona_option
 @home_option
-@json_option
-def remove(name: str, *, persona: str | None, as_json: bool) -> None:
-    """Take a tool out of the settings, and forget that it was trusted."""
+@prints_report
+def remove(name: str, *, persona: str | None) -> Report:
+    """Remove a tool from the settings, and forget that it was trusted."""
     with _open(persona) as box:
         box.remove(name)
-    if as_json:
-        emit_safe_json({"removed": name})
-        return
-    emit(f"removed: {name}")
+    return Report({"removed": name}, f"removed: {name}")
 
 
 @tools.command(epilog="""For example: mentis tools call remember '{"text": "Tea at four."}'""")
@@ -231,9 +213,9 @@ def remove(name: str, *, persona: str | None, as_json: bool) -> None:
 @click.argument("payload", default="{}", metavar="[JSON]")
 @persona_option
 @home_option
-@json_option
-def call(name: str, payload: str, *, persona: str | None, as_json: bool) -> int:
-    """Do one act by hand, to try it.
+@prints_report
+def call(name: str, payload: str, *, persona: str | None) -> Report:
+    """Run one act by hand, to try it.
 
     The arguments are JSON, or - for standard input. They are checked against the schema, and the
     act is recorded like any other; nobody is asked, for you are the one who asks. Exit code 1 when
@@ -241,19 +223,14 @@ def call(name: str, payload: str, *, persona: str | None, as_json: bool) -> int:
     """
     import anyio
 
-    from mentis.codec.forms import to_object
-
     arguments = _payload(payload)
     with _open(persona) as box:
         outcome, faults = anyio.run(box.call, name, arguments)
     for fault in faults:
         say(f"{fault.name}: {safe(fault.why)}")
-    if as_json:
-        emit_safe_json(to_object(outcome))
-    else:
-        for line in outcome_lines(outcome):
-            emit(line)
-    return 0 if outcome.state == "done" else 1
+    return Report(
+        outcome, (line for line in outcome_lines(outcome)), code=0 if outcome.state == "done" else 1
+    )
 
 
 def _open(persona: str | None) -> Toolbox:

@@ -10,7 +10,8 @@ from mentis.values.trace import Degradation
 from .acts_show import due_lines, said_lines
 from .answer_show import AnswerPrinter
 from .output import emit_json, say
-from .plan import say_cached
+from .plan import cached_lines
+from .report import show
 from .window_show import window_lines
 
 if TYPE_CHECKING:
@@ -59,9 +60,10 @@ def show_end(result: TurnResult, printer: AnswerPrinter, *, asked: bool = False)
     for line in window_lines(result.entry):
         say(line)
     for cached in result.caching:
-        say_cached(cached)
+        show(cached_lines(cached))
     _say_due(result, asked=asked)
-    say(_receipt(result))
+    if printer.receipt:
+        say(_receipt(result), dim=True)
 
 
 def _say_due(result: TurnResult, *, asked: bool) -> None:

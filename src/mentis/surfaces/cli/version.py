@@ -7,15 +7,12 @@ from importlib.metadata import version as installed_version
 
 import click
 
-from .output import emit, emit_json, json_option
+from .report import Report, prints_report
 
 
 @click.command()
-@json_option
-def version(*, as_json: bool) -> None:
+@prints_report
+def version() -> Report:
     """Print the version of Mentis and of Python."""
     found = {"mentis": installed_version("mentis"), "python": platform.python_version()}
-    if as_json:
-        emit_json(found)
-    else:
-        emit(f"mentis {found['mentis']} (Python {found['python']})")
+    return Report(found, f"mentis {found['mentis']} (Python {found['python']})")

@@ -10,16 +10,16 @@ from click.core import ParameterSource
 from mentis.errors import UsageError
 
 from .cause_show import CauseChoice, run_cause
-from .options import MAX_INDEX, home_option, home_path, persona_option, step_option
-from .output import emit_json, json_option
+from .options import MAX_INDEX, Number, home_option, home_path, persona_option, step_option
 from .recorded_sessions import RECORDED
+from .report import Report, prints_report
 
 if TYPE_CHECKING:
     from mentis.values.cost import TurnExplanation
 
 
 @click.command(epilog="For example: mentis why; mentis why 12 --step 2; mentis why --cause")
-@click.argument("turn", required=False, type=click.IntRange(0, MAX_INDEX))
+@click.argument("turn", required=False, type=Number(0, MAX_INDEX))
 @click.option(
     "--cause",
     is_flag=True,
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--blocks",
-    type=click.IntRange(0, 10_000),
+    type=Number(0, 10_000),
     default=0,
     help="With --cause: leave out so many pieces at most, those nearest to the answer. 0: all.",
 )
 @click.option(
     "--samples",
-    type=click.IntRange(1, 100),
+    type=Number(1, 100),
     default=3,
     show_default=True,
     help="With --cause, where a route tells no probabilities: new answers for each prompt.",
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @step_option
 @persona_option
 @home_option
-@json_option
+@prints_report
 @click.pass_context
 def why(  # noqa: PLR0913  # its options
     context: click.Context,
@@ -56,9 +56,8 @@ def why(  # noqa: PLR0913  # its options
     yes: bool,
     step: int,
     persona: str | None,
-    as_json: bool,
-) -> None:
-    """Say what the model was told in a recorded turn, and why.
+) -> Report:
+    """Show what the model was told in a recorded turn, and why.
 
     TURN is the number of its entry; without one, it is the last turn. Block by block: who vouches
     for it, its tokens, its share of the price, and whether it came from the cache. Then what was
@@ -75,17 +74,13 @@ def why(  # noqa: PLR0913  # its options
     if cause:
         chosen = CauseChoice(blocks, samples, route, yes)
         named = context.get_parameter_source("step") is not ParameterSource.DEFAULT
-        run_cause(turn, step if named else 0, _own(persona), chosen, as_json=as_json)
-        return
+        return run_cause(turn, step if named else 0, _own(persona), chosen)
     from mentis.costs.cost_data import explanation_data
 
-    from .why_show import show_explanation
+    from .why_show import explanation_lines
 
     found = _explain(turn, step, persona)
-    if as_json:
-        emit_json(explanation_data(found))
-    else:
-        show_explanation(found)
+    return Report(explanation_data(found), explanation_lines(found))
 
 
 def _own(persona: str | None) -> str | None:

@@ -13,7 +13,7 @@ from mentis.values.trust import least_trusted
 from mentis.values.words import quantity
 
 from .cost_show import change_text, cost_text, loss_line, money
-from .output import emit, say
+from .report import Note, Text
 from .shown import safe
 
 if TYPE_CHECKING:
@@ -36,18 +36,18 @@ _WORDS = {
 }
 
 
-def show_explanation(found: TurnExplanation) -> None:
-    emit("\n".join(_folded(_headline(found))))
+def explanation_lines(found: TurnExplanation) -> Iterator[Text]:
+    yield "\n".join(_folded(_headline(found)))
     if found.pieces:
-        emit("\n".join(["", *_table(found)]))
+        yield "\n".join(["", *_table(found)])
     for title, lines in (
         ("left out", list(_omitted(found.omitted))),
         ("since the call before", list(_changes(found))),
     ):
         if lines:
-            emit("\n".join(["", title, *(part for line in lines for part in _folded(line, 2))]))
+            yield "\n".join(["", title, *(part for line in lines for part in _folded(line, 2))])
     for note in found.notes:
-        say(note)
+        yield Note(note)
 
 
 def _headline(found: TurnExplanation) -> str:

@@ -147,7 +147,7 @@ class Answers:
         if found is None:
             return {"holds": False, "reason": f"the chain is shorter than {size} entries now"}
         if found.index != size - 1:
-            reason = f"entry {size - 1} is in a sealed segment; `mentis status verify` reads those"
+            reason = f"entry {size - 1} is in a sealed segment; `mentis verify` reads those"
             return {"holds": None, "reason": reason}
         if found.hash != head:
             return {

@@ -16,6 +16,7 @@ from mentis.library.search import PLACEHOLDER
 from mentis.prompts.effects import wording_in_force
 from mentis.prompts.placeholders import PlaceholderUse
 from mentis.prompts.prompts import Prompts
+from mentis.settings.sources import load_settings
 from mentis.stores.files.home import find_home
 from mentis.values.block import Block
 from mentis.values.persona import Persona
@@ -93,7 +94,8 @@ class BlockPrompts:
 
     def _persona(self) -> Persona:
         home = find_home(self.home)
-        return read_persona(home, home.pick_persona(self.persona))
+        settings = load_settings(home.path, self.parts.variables)
+        return read_persona(home, home.pick_persona(self.persona, settings.model.persona))
 
 
 def _keys(prompts: Prompts, block: Block, who: Persona) -> tuple[str, ...] | None:

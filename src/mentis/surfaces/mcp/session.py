@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -16,6 +15,7 @@ from mentis.errors import LeaseHeld, MentisError
 from mentis.ledger.channel.consumer import Consumer
 from mentis.ledger.channel.watch import watch
 from mentis.status.statuses import open_statuses
+from mentis.system.signals import ending_signals
 
 from .answers import Answers
 from .block_prompts import BlockPrompts
@@ -44,7 +44,7 @@ async def _end_on_signal(
     everything: anyio.CancelScope, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
 ) -> None:
     """What is being written is finished, since it is done in a thread; then it is over."""
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    with ending_signals() as signals:
         task_status.started()
         async for _ in signals:
             everything.cancel()

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import sys
 from collections.abc import AsyncGenerator, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -33,6 +32,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from mentis.errors import UsageError
+from mentis.system.pipes import read_pipe, write_pipe
 
 # Far above what a draft may have: those above that limit get an answer that says so.
 MAX_LINE = 64 * 1024 * 1024
@@ -135,7 +135,7 @@ class Wire:
                 message = carried.message
                 text = message.model_dump_json(by_alias=True, exclude_unset=True)
                 try:
-                    await _write(self._ends.writer, text.encode() + b"\n")
+                    await write_pipe(self._ends.writer, text.encode() + b"\n")
                 except BrokenPipeError:
                     everything.cancel()  # nobody listens any more, and nothing is wrong
                 if isinstance(message, JSONRPCResponse | JSONRPCError):
@@ -145,7 +145,7 @@ class Wire:
 async def _lines(descriptor: int) -> AsyncGenerator[bytes]:
     """Line by line. One that never ends is cut, and so refused like any other broken one."""
     begun = bytearray()
-    while chunk := await _read(descriptor):
+    while chunk := await read_pipe(descriptor, _CHUNK):
         *ends, rest = chunk.split(b"\n")
         for end in ends:
             line = bytes(begun + end)
@@ -155,21 +155,6 @@ async def _lines(descriptor: int) -> AsyncGenerator[bytes]:
         begun += rest[: MAX_LINE - len(begun)]
     if begun.strip():
         yield bytes(begun)
-
-
-async def _read(descriptor: int) -> bytes:
-    with suppress(PermissionError):  # a plain file: it never makes anybody wait
-        await anyio.wait_readable(descriptor)
-    return os.read(descriptor, _CHUNK)
-
-
-async def _write(descriptor: int, data: bytes) -> None:
-    """In pieces that a ready pipe takes at once, so that a signal never has to wait."""
-    left = memoryview(data)
-    while left:
-        with suppress(PermissionError):
-            await anyio.wait_writable(descriptor)
-        left = left[os.write(descriptor, left[: select.PIPE_BUF]) :]
 
 
 def _refusal(line: bytes, error: ValidationError) -> JSONRPCError:

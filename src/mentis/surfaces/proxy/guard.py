@@ -10,7 +10,7 @@ import base64
 import binascii
 import hmac
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from anyio import to_thread
@@ -157,7 +157,7 @@ class ProxyGuard:
             hosts = (*chosen.hosts, bound_name(chosen.host))
             check_host(scope, headers, hosts, setting="recorder.hosts")
             _check_page(headers)
-        check_head(scope, chosen.header_bytes, setting="recorder.header_bytes")
+        check_head(scope, chosen.header_bytes)
         check_length(headers, self._limits)
 
     async def _check_secret(self, scope: ScopeDict, headers: Mapping[str, str], given: str) -> None:
@@ -222,11 +222,12 @@ def _proxy_secret(headers: Mapping[str, str]) -> str:
 
 
 def _watched(exchange: GuardedRequest, send: Send) -> Send:
-    async def tell(message: Message) -> None:
+    # It hands on what is to be awaited: a long answer has thousands of pieces.
+    def tell(message: Message) -> Awaitable[None]:
         if message["type"] == "http.response.start":
             exchange.status = message["status"]
         elif message["type"] == "http.response.body":
             exchange.sent += len(message.get("body", b""))
-        await send(message)
+        return send(message)
 
     return tell

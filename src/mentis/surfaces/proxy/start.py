@@ -9,12 +9,11 @@ from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING
 
-import anyio
-
 from mentis.errors import EngineMissing
 from mentis.home.system import SystemClock
 from mentis.recorder.recording import Recording
 from mentis.stores.files.key_folder import config_folder
+from mentis.web.loop import run_loop
 from mentis.web.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def running_proxy(recording: Recording, options: ProxyOptions) -> Generator[str]
         finally:
             await relay.aclose()
 
-    thread = Thread(target=anyio.run, args=(serve,), name="mentis-proxy", daemon=True)
+    thread = Thread(target=run_loop, args=(serve,), name="mentis-proxy", daemon=True)
     thread.start()
     try:
         yield base

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
@@ -17,6 +19,7 @@ _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
+_IMPORT = re.compile(rb'(^import (?:[^;"]* from )?")\./([\w-]+\.js)"', re.MULTILINE)
 _YEAR = "public, max-age=31536000, immutable"
 
 
@@ -45,7 +48,7 @@ def asset_text(name: str) -> str:
 
 @cache
 def version(name: str) -> str:
-    return hashlib.sha256(_contents()[name]).hexdigest()[:16]
+    return _digest(_contents()[name])
 
 
 @cache
@@ -53,9 +56,26 @@ def _contents() -> dict[str, bytes]:
     """All of them, read once: there are few, and they are small."""
     top = files("mentis.surfaces.studio") / "static"
     folders = {"": top, "vendor/": top / "vendor"}
-    return {
+    found = {
         prefix + file.name: file.read_bytes()
         for prefix, folder in folders.items()
         for file in folder.iterdir()
         if file.is_file() and file.name[file.name.rfind(".") :] in _TYPES
     }
+    return {name: _with_versions(name, found) for name in found}
+
+
+def _with_versions(name: str, found: Mapping[str, bytes]) -> bytes:
+    """A file whose imports name versions, too: so it is another one when one of those is."""
+    if not name.endswith(".js") or "/" in name:
+        return found[name]
+
+    def versioned(match: re.Match[bytes]) -> bytes:
+        content = _with_versions(match[2].decode(), found)
+        return match[1] + b"./" + match[2] + f'?v={_digest(content)}"'.encode()
+
+    return _IMPORT.sub(versioned, found[name])
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

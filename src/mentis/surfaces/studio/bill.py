@@ -24,6 +24,7 @@ from mentis.costs.moments import read_moment
 from mentis.costs.predictions import PredictedCall, Predictions, predictions_of
 from mentis.costs.report import CostQuestion
 from mentis.errors import BadInput, RequestRefused
+from mentis.home.identity import RECORDED
 from mentis.values.cost import (
     Cost,
     CostGroup,
@@ -34,7 +35,7 @@ from mentis.values.cost import (
 from mentis.web.application import Door
 from mentis.web.problems import with_status
 
-from .bill_turn import HOME, RECORDED, turn_page, turn_path
+from .bill_turn import HOME, turn_page, turn_path
 from .columns import columns_of
 from .pages import PageCall, PageData, Pages
 from .words import count as count_words
@@ -167,6 +168,8 @@ def _bill(call: PageCall, filters: BillFilters, agents: list[PageData]) -> PageD
         "rows": _rows(report, turns, filters, paid=paid),
         "more": _more(report, filters.by),
         "from": turns[0].time if turns and filters.is_windowed else "",
+        "counted": len(turns),
+        "everything": "" if filters.by in ("turn", "block") else filters.link(since=ALL, until=""),
         "older": _older(report, turns, filters),
         "lost": _lost(turns),
         "spikes": [_spike(turn) for turn in _spikes(turns)],

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from urllib.parse import urlencode
 
 from anyio import to_thread
 
+from mentis.app.agent import Agent
 from mentis.app.home_costs import explain_recorded
 from mentis.costs.cost_data import explanation_data, turn_cost_data
 from mentis.costs.predictions import predictions_of
-from mentis.errors import AccessDenied, PersonaError, RequestRefused, UsageError
+from mentis.errors import PersonaError, UsageError
+from mentis.home.identity import RECORDED
 from mentis.values.cost import TurnCost, TurnExplanation
 from mentis.web.problems import with_status
 
+from .exchanges import talk_link
 from .pages import PageCall, PageData
 
 HOME = "/studio/bill"
-RECORDED = "recorded/"
 
 
 async def turn_page(call: PageCall) -> PageData:
     """What a turn cost, from which byte on its cache did not help, and what would help."""
+    opened = None if call.recorded() else await call.served.pool.agent(await call.persona())
     try:
-        found = await _explained(call)
+        found = await to_thread.run_sync(_explained, call, opened)
     except (PersonaError, UsageError) as error:
         raise with_status(error, 404) from error
+    return await to_thread.run_sync(_turn_data, call, opened, found)
+
+
+def _turn_data(call: PageCall, opened: Agent | None, found: TurnExplanation) -> PageData:
     turn = found.turn
     own = found.call
     predicted = predictions_of([turn])
@@ -34,6 +40,7 @@ async def turn_page(call: PageCall) -> PageData:
     return {
         **explanation_data(replace(found, omitted=())),  # Blame tells what was left out, in parts
         "path": turn_path(turn),
+        "talk": talk_link(call, opened, turn.session),
         "blame": _blame_path(turn),
         "recorded": turn.agent.startswith(RECORDED),
         "before_path": _before(found),
@@ -45,22 +52,12 @@ async def turn_page(call: PageCall) -> PageData:
     }
 
 
-async def _explained(call: PageCall) -> TurnExplanation:
+def _explained(call: PageCall, opened: Agent | None) -> TurnExplanation:
     entry, step = call.number("entry"), max(1, call.number("step", 1) or 1)
-    agent = call.request.path_params.get("agent")
-    if agent is not None:
-        if call.token.agent:
-            raise AccessDenied("this token is for one persona", hint="ask the owner", status=403)
+    if opened is None:
         home, parts = call.served.pool.path, call.served.parts
-        look = partial(explain_recorded, home, f"{RECORDED}{agent}", entry, parts=parts)
-        return await to_thread.run_sync(look)
-    persona = call.path("persona")
-    known = await call.served.pool.personas(call.token)
-    if persona not in known:
-        hint = f"there are: {', '.join(known) or 'none'}"
-        raise RequestRefused(f"there is no persona {persona[:80]!r}", hint=hint, status=404)
-    opened = await call.served.pool.agent(persona)
-    return await to_thread.run_sync(partial(opened.why, entry, step=step))
+        return explain_recorded(home, call.recorded(), entry, parts=parts)
+    return opened.why(entry, step=step)
 
 
 def _blame_path(turn: TurnCost) -> str:

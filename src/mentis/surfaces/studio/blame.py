@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import ndiff
 from functools import partial
 from typing import TypeVar, cast
 from urllib.parse import urlencode
@@ -16,19 +15,21 @@ from mentis.app.home_turns import recent_turns
 from mentis.codec.forms import to_object
 from mentis.costs.blame_data import blame_data
 from mentis.costs.cost_data import turn_cost_data
-from mentis.errors import AccessDenied, PersonaError, RequestRefused, UsageError
+from mentis.errors import PersonaError, RequestRefused, UsageError
+from mentis.home.identity import RECORDED
 from mentis.values.blame import TurnBlame
 from mentis.values.block import Block
 from mentis.values.cognition import Revision
 from mentis.values.cost import PromptPiece, TurnCost
 from mentis.web.problems import with_status
 
+from .diffs import compare_lines
+from .exchanges import talk_link
 from .pages import PageCall, PageData
 
 T = TypeVar("T")
-RECORDED = "recorded/"  # before the name of a program whose calls were recorded
 _TEXT = 120_000  # characters of a request that come with its page; more when asked for
-_REVISIONS, _MOST_DIFF = 20, 20_000  # of a block: saved states that are listed, characters compared
+_REVISIONS = 20  # of a block: saved states that are listed
 _WIRES = {
     "openai-chat": "OpenAI Chat",
     "openai-responses": "OpenAI Responses",
@@ -37,7 +38,7 @@ _WIRES = {
     "text": "one text",
 }
 OVER_HTTP = ("openai-chat", "openai-responses", "anthropic", "gemini")
-_FIRST, _LISTED = 8, 25  # turns of each agent, and of one
+_FIRST, _LISTED = 8, 16  # turns of each agent, and of one
 _LEFT_OUT = 100  # pieces at a time that are told as left out
 _ASKED = 300  # characters of a message that memories are held against
 
@@ -93,18 +94,23 @@ def _row(turn: TurnCost) -> PageData:
 
 async def blame_page(call: PageCall) -> PageData:
     """One call of one turn, in the format that it was sent in or in another."""
-    found = await find_turn(call)
-    whole = call.number("section")
+    found, foreign = await find_turn(call), "agent" in call.request.path_params
+    agent = None if foreign else await agent_of(call)
+    return await to_thread.run_sync(_blame, call, found, agent)
+
+
+def _blame(call: PageCall, found: TurnBlame, agent: Agent | None) -> PageData:
+    """It blocks: a request may be long. A recorded program has no agent."""
+    whole, foreign = call.number("section"), agent is None
     data = blame_data(found, most=_TEXT, whole=whole)
+    _annotate(None if call.token.agent else agent, found, data["sections"])
     omitted, start = found.explanation.omitted, call.number("left", 0) or 0
     shown = omitted[start : start + _LEFT_OUT]
     end = start + len(shown)
-    foreign = "agent" in call.request.path_params
-    agent = None if foreign else await agent_of(call)
-    await to_thread.run_sync(_annotate, agent, found, data["sections"])
     return {
         **data,
         **turn_links(call),
+        "talk": talk_link(call, agent, found.explanation.turn.session),
         "omitted": [to_object(one) for one in shown],
         "omitted_count": len(omitted),
         "omitted_from": start,
@@ -139,7 +145,9 @@ def _recall_link(call: PageCall, found: TurnBlame) -> str:
 
 
 def _annotate(agent: Agent | None, found: TurnBlame, sections: object) -> None:
-    """When each block was last changed (a shipped one never was), and how well a tool fitted."""
+    """When each block was last changed (a shipped one never was), and how well a tool fitted.
+    Without an `agent`, as for whoever does not see the library, no part of it is known as a block.
+    """
     scores = {
         f"{one.kind} {one.name}": f"{one.score:.3f}, rank {one.rank}" for one in found.candidates
     }
@@ -154,7 +162,7 @@ def _annotate(agent: Agent | None, found: TurnBlame, sections: object) -> None:
 
 
 def _revision_row(one: Revision) -> PageData:
-    return {"number": one.number, "time": one.time, "words": one.words}
+    return {"number": one.number, "time": one.time, "words": one.words, "author": one.author}
 
 
 def _wires(found: TurnBlame) -> list[PageData]:
@@ -169,6 +177,7 @@ def _wires(found: TurnBlame) -> list[PageData]:
 
 async def block_page(call: PageCall) -> PageData:
     """What became of a block since it was told in a turn."""
+    call.check_library()
     agent = await agent_of(call)
     return {**await _found(partial(_block_data, call, agent)), **turn_links(call)}
 
@@ -191,7 +200,7 @@ def _block_data(call: PageCall, agent: Agent) -> PageData:
         "entry": entry,
         "gone": now is None,
         "same": before == after,
-        "diff": _diff(before, after),
+        "diff": compare_lines(before, after),
         "revisions": [_revision_row(one) for one in reversed(revisions)],
     }
 
@@ -202,13 +211,6 @@ def _wording(block: Block, variant: str) -> str:
         return ""
     lines = [f"{one.role}: {one.content}" for one in told.messages]
     return "\n".join(lines) if lines else told.content
-
-
-def _diff(before: str, after: str) -> list[PageData]:
-    """Line by line; no more than a page shows."""
-    pairs = ndiff(before[:_MOST_DIFF].splitlines(), after[:_MOST_DIFF].splitlines())
-    kinds = {"-": "gone", "+": "new", " ": "same"}
-    return [{"kind": kinds[one[0]], "text": one[2:]} for one in pairs if one[0] in kinds]
 
 
 def _map(found: TurnBlame) -> list[PageData]:
@@ -247,13 +249,9 @@ def _largest(found: TurnBlame) -> list[PageData]:
 async def find_turn(call: PageCall) -> TurnBlame:
     """The turn that the path names, in the format that the address asks for."""
     entry, step = call.number("entry"), max(1, call.number("step", 1) or 1)
-    agent = call.request.path_params.get("agent")
-    if agent is not None:
-        if call.token.agent:
-            raise AccessDenied("this token is for one persona", hint="ask the owner", status=403)
+    if recorded := call.recorded():
         home, parts = call.served.pool.path, call.served.parts
-        look = partial(blame_recorded, home, f"{RECORDED}{agent}", entry, parts=parts)
-        return await _found(look)
+        return await _found(partial(blame_recorded, home, recorded, entry, parts=parts))
     opened, wire = await agent_of(call), call.request.query_params.get("wire", "")
     if wire and wire not in _WIRES:
         raise RequestRefused(
@@ -272,15 +270,7 @@ async def _found(look: Callable[[], T]) -> T:
 
 async def agent_of(call: PageCall) -> Agent:
     """The persona that the path names, if whoever asks may see it."""
-    persona = call.path("persona")
-    known = await call.served.pool.personas(call.token)
-    if persona not in known:
-        raise RequestRefused(
-            f"there is no persona {persona[:80]!r}",
-            hint=f"there are: {', '.join(known) or 'none'}",
-            status=404,
-        )
-    return await call.served.pool.agent(persona)
+    return await call.served.pool.agent(await call.persona())
 
 
 def _agent_path(call: PageCall) -> str:

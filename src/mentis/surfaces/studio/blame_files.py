@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
 from mentis.call.curl import curl_command
 from mentis.costs.blame_data import blame_data
 from mentis.errors import MentisError, RequestRefused
+from mentis.values.blame import TurnBlame
 from mentis.web.application import Door, Endpoint
 
 from .assets import asset_text
@@ -72,15 +74,15 @@ def _page_sender(pages: Pages) -> _Send:
     async def send(call: PageCall) -> Response:
         """All that the page shows, in one file that needs nothing else."""
         found = await find_turn(call)
-        shown = {
-            **blame_data(found, most=_MOST),
-            **turn_links(call),
-            "style": asset_text("studio.css"),
-        }
-        text = pages.render("blame_file.html", shown)
+        text = await to_thread.run_sync(_whole_page, pages, call, found)
         return _file(call, text.encode("utf-8", "replace"), "text/html; charset=utf-8", "html")
 
     return send
+
+
+def _whole_page(pages: Pages, call: PageCall, found: TurnBlame) -> str:
+    data = {**blame_data(found, most=_MOST), **turn_links(call)}
+    return pages.render("blame_file.html", {**data, "style": asset_text("studio.css")})
 
 
 def _file(call: PageCall, content: bytes, media_type: str, ending: str) -> Response:

@@ -19,7 +19,7 @@ from mentis.record.said_and_done import (
 from mentis.tools.acts import open_acts
 from mentis.web.application import Door
 
-from .pages import PageCall, PageData, Pages
+from .pages import PageCall, PageData, Pages, check_persona
 
 _STRETCH = 100  # entries that one page looks at
 _FIRST = 8  # turns of each persona on the first page
@@ -55,6 +55,7 @@ STAGES: Mapping[str, str] = {
 def done_doors(pages: Pages) -> list[Door]:
     """Everybody, one persona, and one act."""
     return [
+        *pages.doors("/studio/waiting", "waiting_count.html", waiting_page),
         *pages.doors("/studio/done", "done.html", list_page),
         *pages.doors("/studio/done/{persona}", "done.html", list_page),
         *pages.doors("/studio/done/{persona}/{key}", "done-act.html", act_page),
@@ -65,7 +66,8 @@ async def list_page(call: PageCall) -> PageData:
     """What waits, and the newest turns of everybody, or a stretch of one persona's record."""
     known = await call.served.pool.personas(call.token)
     chosen = str(call.request.path_params.get("persona", ""))
-    _check(chosen, known)
+    if chosen:
+        check_persona(chosen, known)
     shown = [name for name in known if chosen in ("", name)]
     groups = [await to_thread.run_sync(_group, call, name, bool(chosen)) for name in shown]
     only = call.request.query_params.get("only", "")
@@ -75,6 +77,20 @@ async def list_page(call: PageCall) -> PageData:
         "personas": groups,
         "waiting": any(group["waiting"] for group in groups),
     }
+
+
+async def waiting_page(call: PageCall) -> PageData:
+    """How many acts wait for a yes: the top of every page asks for it."""
+    known = await call.served.pool.personas(call.token)
+    found = [await to_thread.run_sync(_waiting, call, name) for name in known]
+    counts = {name: count for name, count in zip(known, found, strict=True) if count}
+    return {"count": sum(found), "personas": counts}
+
+
+def _waiting(call: PageCall, name: str) -> int:
+    with open_acts(call.served.pool.path, name, call.served.parts, readonly=True) as acts:
+        pending, _ = acts.pending()
+    return len(pending)
 
 
 def _group(call: PageCall, name: str, whole: bool) -> PageData:
@@ -169,8 +185,7 @@ def _origin(one: ValueOrigin) -> PageData:
 
 async def act_page(call: PageCall) -> PageData:
     """One act, from being asked for to what came of it, and where its arguments came from."""
-    known = await call.served.pool.personas(call.token)
-    _check(call.path("persona"), known)
+    await call.persona()
     return await to_thread.run_sync(_act_page, call)
 
 
@@ -200,12 +215,3 @@ def _act_page(call: PageCall) -> PageData:
         ],
         "result": f"/mentis/v1/personas/{name}/acts/{key}/result",
     }
-
-
-def _check(name: str, known: tuple[str, ...]) -> None:
-    if name and name not in known:
-        raise RequestRefused(
-            f"there is no persona {name[:80]!r}",
-            hint=f"there are: {', '.join(known) or 'none'}",
-            status=404,
-        )

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import parse_qs
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from mentis.errors import AccessDenied, MentisError, RequestRefused
+from mentis.errors import AccessDenied, MentisError
 from mentis.web.application import Door
 from mentis.web.browsers import check_same_origin, cookie_name, read_cookie
 from mentis.web.served import ServedParts
 
-from .pages import HEADERS, Pages, reader_of
+from .pages import HEADERS, Pages, read_form, reader_of
 
 HOME = "/studio/"
 _SEE_OTHER = 303
-_MOST = 8192  # bytes of a form
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class StudioEntrance:
 
     async def use_token(self, request: Request) -> Response:
         check_same_origin(request.method, request.headers)
-        given = (await _form(request)).get("token", "")
+        given = (await read_form(request)).get("token", "")
         cookie = self.served.browsers.enter_with_token(given.strip())
         if cookie is None:
             return self._refused(request, "This token is not known here.")
@@ -55,7 +53,7 @@ class StudioEntrance:
         browsers, cookie = self.served.browsers, read_cookie(request.headers)
         try:
             reader_of(request)
-            form = await _form(request)
+            form = await read_form(request)
             if not browsers.may_write(cookie):
                 raise AccessDenied(
                     "whoever came with this token only reads",
@@ -99,10 +97,3 @@ def _back(path: str) -> Response:
     """To a page of the studio, and to nowhere else."""
     safe = path.startswith(HOME) and "//" not in path and "\\" not in path
     return RedirectResponse(path if safe else HOME, _SEE_OTHER, headers=dict(HEADERS))
-
-
-async def _form(request: Request) -> dict[str, str]:
-    body = await request.body()
-    if len(body) > _MOST:
-        raise RequestRefused("the form is too long", hint="send less", status=413)
-    return {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}

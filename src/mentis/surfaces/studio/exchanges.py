@@ -11,10 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from mentis.app.agent import Agent
 from mentis.record.threads import CAME_TO_NOTHING, is_message
 from mentis.values.part import MediaPart, Part, ReasoningPart, TextPart, ToolCallPart
-from mentis.values.session import SessionOutline
+from mentis.values.session import BEATS, SessionOutline
 from mentis.values.turn import Turn, guest_name
+from mentis.web.agents import own_name
+
+from .pages import PageCall, PageData
 
 _MOST_RESULT = 4000  # characters of a result that a page shows
 _MOST_LABEL = 60
@@ -47,7 +51,7 @@ def last_exchanges(
     found: list[tuple[TalkExchange, list[TalkExchange]]] = []
     while len(found) < count and (shown := walk.exchange()) is not None:
         earlier = _earlier_versions(read, shown)
-        found.append((shown, [*earlier, shown]))
+        found.append((shown, [*_others(earlier, shown), shown]))
         walk.go_before(earlier[0].number if earlier else shown.number)
     return found[::-1], walk.before if len(found) == count and walk.before else None
 
@@ -65,6 +69,8 @@ class _BackwardWalk:
         turns: list[tuple[int, Turn]] = []
         while len(turns) < _MOST_TURNS and (one := self._take()) is not None:
             turn = one[1]
+            if turn.kind == "undo" and turn.replaces is not None:
+                self._go_before_all_of(turn.replaces)
             if not _is_shown(turn):
                 continue
             if turn.kind == "summary" and turns:
@@ -77,6 +83,12 @@ class _BackwardWalk:
 
     def go_before(self, number: int) -> None:
         self.before, self._block = number, [one for one in self._block if one[0] < number]
+
+    def _go_before_all_of(self, number: int) -> None:
+        """Also before what the message of this number stands in the place of."""
+        taken = exchange_at(self._read, number)
+        earlier = [] if taken is None else _earlier_versions(self._read, taken)
+        self.go_before(earlier[0].number if earlier else number)
 
     def _take(self) -> tuple[int, Turn] | None:
         if not self._block:
@@ -100,6 +112,20 @@ def _earlier_versions(read: ReadTurns, shown: TalkExchange) -> list[TalkExchange
     return found[::-1]
 
 
+def _others(earlier: Sequence[TalkExchange], shown: TalkExchange) -> list[TalkExchange]:
+    """Each once: one that was told again stands in the conversation twice."""
+    seen, found = [_parts(shown)], list[TalkExchange]()
+    for one in earlier:
+        if _parts(one) not in seen:
+            seen.append(_parts(one))
+            found.append(one)
+    return found
+
+
+def _parts(one: TalkExchange) -> list[tuple[Part, ...]]:
+    return [turn.parts for _, turn in one.turns]
+
+
 def exchange_at(read: ReadTurns, number: int) -> TalkExchange | None:
     """The one that begins with this turn, as far as a page shows it."""
     after = [one for one in read(_BLOCK, number + _BLOCK) if one[0] >= number]
@@ -111,7 +137,7 @@ def exchange_at(read: ReadTurns, number: int) -> TalkExchange | None:
 
 
 def _is_shown(turn: Turn) -> bool:
-    return turn.kind != "title" and bool(turn.parts)
+    return turn.kind not in ("title", "undo") and bool(turn.parts)
 
 
 def _begins(turn: Turn) -> bool:
@@ -131,6 +157,17 @@ def label_of(outline: SessionOutline) -> str:
     """What a conversation is known by: its title, else how it began."""
     words = outline.title or " ".join(outline.begins.split())
     return words if len(words) <= _MOST_LABEL else f"{words[:_MOST_LABEL].rstrip()}…"
+
+
+def talk_link(call: PageCall, agent: Agent | None, session: str) -> PageData:
+    """A conversation by what it is known by, and its page where it is of whoever asks. Those of
+    recorded programs have no agent, and no page.
+    """
+    if agent is None or session in ("", BEATS):
+        return {"label": session, "path": ""}
+    own = own_name(call.token, session)
+    path = f"/studio/talk/{call.path('persona')}/{own}" if own else ""
+    return {"label": label_of(agent.session_outline(session)) or own or session, "path": path}
 
 
 def _version_data(one: TalkExchange) -> dict[str, object]:

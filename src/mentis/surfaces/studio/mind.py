@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar, cast
 
 from anyio import to_thread
@@ -11,18 +12,20 @@ from mentis.codec.forms import to_object
 from mentis.errors import MentisError, PersonaError, RequestRefused, UsageError
 from mentis.library.memory.files import MemoryChange, PersonaMemory
 from mentis.library.memory.text import NAMES
-from mentis.memories.memories import Memories, open_memories
+from mentis.memories.memories import KEPT_BACK, Memories, open_memories
+from mentis.memories.people import PEOPLE
 from mentis.prompts.cognition import open_cognition, revision_data
 from mentis.prompts.personas import Personas
 from mentis.values.cognition import Goal, Memory
-from mentis.values.memories import MemoryFilter, ScoredMemory, normal_text
+from mentis.values.memories import MemoryListing, MemoryState, ScoredMemory, normal_text
 from mentis.values.memory_kind import MemoryKind
 from mentis.values.recalled import RecalledContext
 from mentis.values.trust import Trust
 from mentis.web.application import Door
 from mentis.web.problems import with_status
 
-from .pages import PageCall, PageData, Pages
+from .diffs import diff_lines
+from .pages import PageCall, PageData, Pages, read_form
 
 T = TypeVar("T")
 _SHOWN = 30  # of any list on a page
@@ -49,7 +52,12 @@ KINDS: tuple[MemoryKind, ...] = (
 )
 _DIARY: tuple[MemoryKind, ...] = ("diary", "thought")
 _TITLES = {"memory": "Memory", "soul": "Soul", "relationship": "Relationship"}
-_STATES = ("", "quarantine", "untrusted", "superseded")
+_STATES: Mapping[str, tuple[MemoryState, ...]] = {
+    "": ("current",),
+    "quarantine": ("quarantine",),
+    "untrusted": ("current",),
+    "superseded": ("superseded",),
+}
 
 
 def mind_doors(pages: Pages) -> list[Door]:
@@ -60,7 +68,7 @@ def mind_doors(pages: Pages) -> list[Door]:
         *pages.doors(f"{top}/files/{{file}}", "mind-file.html", file_page),
         *pages.doors(f"{top}/memories/{{memory}}", "mind-memory.html", memory_page),
         *pages.doors(f"{top}/memories", "mind-memories.html", memories_page),
-        *pages.doors(f"{top}/recall", "mind-recall.html", recall_page),
+        *pages.doors(f"{top}/recall", "mind-recall.html", recall_page, methods=("GET", "POST")),
         *pages.doors(f"{top}/goals", "mind-goals.html", goals_page),
         *pages.doors(f"{top}/people", "mind-people.html", people_page),
         *pages.doors(f"{top}/diary", "mind-diary.html", diary_page),
@@ -77,13 +85,13 @@ async def list_page(call: PageCall) -> PageData:
 
 def _glance(call: PageCall, name: str) -> PageData:
     with Personas.open(call.served.pool.path, parts=call.served.parts) as personas:
-        called = next((row["name"] for row in personas.rows() if row["id"] == name), "")
+        called = next((str(row["name"]) for row in personas.rows() if row["id"] == name), "")
         try:
             changes = len(_changes(personas.memory(name)))
         except MentisError:
             changes = 0
     with _memories(call, name) as memories:
-        held = len(memories.quarantine())
+        held = memories.count(KEPT_BACK)
     with open_cognition(call.served.pool.path, name, call.served.parts) as cognition:
         review = len(cognition.in_review())
     waits = {"changes": changes, "held": held, "review": review}
@@ -113,7 +121,7 @@ def _files(call: PageCall, name: str) -> PageData:
         ]
         changes = [_change(one) for one in _changes(memory)]
     with _memories(call, name) as memories:
-        held = len(memories.quarantine())
+        held = memories.count(KEPT_BACK)
     return {"files": files, "changes": changes, "waiting": _waiting(changes), "held": held}
 
 
@@ -122,7 +130,7 @@ def _changes(memory: PersonaMemory) -> list[MemoryChange]:
 
 
 def _change(one: MemoryChange) -> PageData:
-    return {**to_object(one), "title": _TITLES[one.name], "lines": _diff_lines(one.diff)}
+    return {**to_object(one), "title": _TITLES[one.name], "lines": diff_lines(one.diff[:_DIFF])}
 
 
 async def file_page(call: PageCall) -> PageData:
@@ -146,7 +154,7 @@ def _file(call: PageCall, name: str) -> PageData:
                 "number": one.number,
                 "time": one.time,
                 "words": one.words,
-                "lines": _diff_lines(memory.diff(which, one.number - 1, one.number)),
+                "lines": diff_lines(memory.diff(which, one.number - 1, one.number)[:_DIFF]),
             }
             for one in shown
         ]
@@ -159,13 +167,6 @@ def _file(call: PageCall, name: str) -> PageData:
 def _waiting(changes: Sequence[PageData]) -> dict[str, str]:
     """Files with changes that nobody looked at, and what they are called."""
     return {str(one["name"]): str(one["title"]) for one in changes}
-
-
-def _diff_lines(diff: str) -> list[PageData]:
-    """Lines with a mark each; those that name sides and places are left out."""
-    kinds = {"+": "added", "-": "removed"}
-    lines = [line for line in diff[:_DIFF].splitlines()[2:] if not line.startswith("@@")]
-    return [{"kind": kinds.get(line[:1], "same"), "text": line} for line in lines]
 
 
 # Memories
@@ -181,22 +182,18 @@ def _memory_list(call: PageCall, name: str) -> PageData:
     kind, state = asked.get("kind", ""), asked.get("state", "")
     if state not in _STATES or kind not in ("", *KINDS):
         raise RequestRefused("there is no such part of the list", hint="see all", status=404)
-    wanted = MemoryFilter(
+    listing = MemoryListing(
         kinds=cast("tuple[MemoryKind, ...]", (kind,)) if kind else KINDS,
-        superseded=state == "superseded",
-        expired=True,
+        states=_STATES[state],
+        worths=(Trust.UNTRUSTED,) if state == "untrusted" else (),
+        order="newest",
     )
     with _memories(call, name) as memories:
-        held = memories.quarantine()
-        found = memories.list(wanted)
-    if state == "quarantine":
-        found = tuple(one for one in held if kind in ("", one.kind))
-    elif state == "untrusted":
-        found = tuple(one for one in found if one.worth is Trust.UNTRUSTED)
-    elif state == "superseded":
-        found = tuple(one for one in found if one.superseded_by)
-    page = _windowed(call, _searched(call, _newest(found)), lambda one: _memory(one, name))
-    return {**page, "kind": kind, "state": state, "kinds": list(KINDS), "held": len(held)}
+        held = memories.count(KEPT_BACK)
+        if state == "quarantine" and not kind:
+            listing = replace(KEPT_BACK, order="newest")  # whatever is kept back is to be seen
+        page = _windowed(call, memories, listing, lambda one: _memory(one, name))
+    return {**page, "kind": kind, "state": state, "kinds": list(KINDS), "held": held}
 
 
 async def memory_page(call: PageCall) -> PageData:
@@ -225,14 +222,19 @@ def _memory(one: Memory, name: str) -> PageData:
 
 
 async def recall_page(call: PageCall) -> PageData:
-    """What would come to mind for a sentence, with the scores of each memory and why."""
-    name = await _persona(call)
-    text = call.request.query_params.get("q", "").strip()[:_MOST_ASKED]
-    found: PageData = {"asked": text, "rows": [], "notes": [], "filtered": 0, "searched": 0}
-    if text:
+    """What would come to mind for a sentence, with the scores of each memory and why.
+
+    An address may bring the sentence; the embedder, which may cost something, is asked by whoever
+    sends the form.
+    """
+    name, sent = await call.persona(), call.request.method == "POST"
+    given = await read_form(call.request) if sent else call.request.query_params
+    text = given.get("q", "").strip()[:_MOST_ASKED]
+    found: PageData = {"rows": [], "notes": [], "filtered": 0, "searched": 0}
+    if text and sent:
         agent = await call.served.pool.agent(name)
         found |= _recalled(await agent.recall(text), name)
-    return {**_top(name), **found}
+    return {**_top(name), **found, "asked": text, "answered": bool(text) and sent}
 
 
 def _recalled(told: RecalledContext, name: str) -> PageData:
@@ -284,7 +286,7 @@ def _goals(call: PageCall, name: str) -> PageData:
         revisions = [
             {
                 **revision_data(one),
-                "lines": _diff_lines(cognition.diff(one.number - 1, one.number)),
+                "lines": diff_lines(cognition.diff(one.number - 1, one.number)[:_DIFF]),
             }
             for one in shown
         ]
@@ -330,8 +332,9 @@ async def people_page(call: PageCall) -> PageData:
 
 def _people(call: PageCall, name: str) -> PageData:
     with _memories(call, name) as memories:
-        found = _searched(call, memories.people.list())
-    return _windowed(call, found, lambda one: {**_memory(one, name), "names": list(one.tags)})
+        return _windowed(
+            call, memories, PEOPLE, lambda one: {**_memory(one, name), "names": list(one.tags)}
+        )
 
 
 async def diary_page(call: PageCall) -> PageData:
@@ -340,41 +343,28 @@ async def diary_page(call: PageCall) -> PageData:
 
 
 def _diary(call: PageCall, name: str) -> PageData:
+    listing = MemoryListing(kinds=_DIARY, order="newest")
     with _memories(call, name) as memories:
-        found = memories.list(MemoryFilter(kinds=_DIARY, private=True, expired=True))
-    return _windowed(call, _searched(call, _newest(found)), lambda one: _memory(one, name))
+        return _windowed(call, memories, listing, lambda one: _memory(one, name))
 
 
 # Lists
 
 
-def _newest(found: Sequence[Memory]) -> list[Memory]:
-    return sorted(found, key=lambda one: (one.time, one.id), reverse=True)
-
-
-def _searched(call: PageCall, found: Sequence[Memory]) -> list[Memory]:
-    """Those that hold every word that was asked for, wherever it stands."""
-    words = normal_text(call.request.query_params.get("q", "")[:_MOST_ASKED]).split()
-    if not words:
-        return list(found)
-    return [one for one in found if all(word in _told(one) for word in words)]
-
-
-def _told(one: Memory) -> str:
-    return normal_text(" ".join((one.text, one.source, one.kind, one.session, *one.tags)))
-
-
 def _windowed(
-    call: PageCall, found: Sequence[Memory], told: Callable[[Memory], PageData]
+    call: PageCall, memories: Memories, listing: MemoryListing, told: Callable[[Memory], PageData]
 ) -> PageData:
-    start = call.number("from", 0) or 0
+    """A part of a list; with `q`, of those that hold every word of it, wherever it stands."""
+    start, asked = call.number("from", 0) or 0, call.request.query_params.get("q", "")[:_MOST_ASKED]
+    listing = replace(listing, words=tuple(normal_text(asked).split()))
+    found = memories.part(listing, start=start, count=_SHOWN)
     end = start + _SHOWN
     return {
-        "q": call.request.query_params.get("q", "")[:_MOST_ASKED],
-        "count": len(found),
+        "q": asked,
+        "count": found.count,
         "start": start,
-        "rows": [told(one) for one in found[start:end]],
-        "next": end if len(found) > end else None,
+        "rows": [told(one) for one in found.memories],
+        "next": end if found.count > end else None,
         "back": max(0, start - _SHOWN) if start else None,
     }
 
@@ -383,7 +373,7 @@ def _windowed(
 
 
 async def _in_thread(call: PageCall, build: Callable[[PageCall, str], PageData]) -> PageData:
-    name = await _persona(call)
+    name = await call.persona()
     try:
         return {**_top(name), **await to_thread.run_sync(build, call, name)}
     except PersonaError as error:
@@ -401,18 +391,6 @@ def _top(name: str) -> PageData:
         {"label": "Diary", "path": f"{top}/diary"},
     ]
     return {"persona": name, "api": f"/mentis/v1/personas/{name}", "path": top, "tabs": tabs}
-
-
-async def _persona(call: PageCall) -> str:
-    name = call.path("persona")
-    known = await call.served.pool.personas(call.token)
-    if name not in known:
-        raise RequestRefused(
-            f"there is no persona {name[:80]!r}",
-            hint=f"there are: {', '.join(known) or 'none'}",
-            status=404,
-        )
-    return name
 
 
 def _memories(call: PageCall, name: str) -> Memories:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
+from urllib.parse import parse_qs
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import Response
 
 from mentis.errors import AccessDenied, MentisError, RequestRefused
+from mentis.home.identity import RECORDED
 from mentis.web.agents import is_guest
 from mentis.web.application import Door
 from mentis.web.browsers import read_cookie
@@ -38,6 +40,7 @@ HEADERS: Mapping[str, str] = {
 }
 _HTML = "text/html; charset=utf-8"
 _JSON = ".json"
+_MOST_FORM = 8192  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,28 @@ class PageCall:
 
     def path(self, name: str) -> str:
         return str(self.request.path_params[name])
+
+    async def persona(self) -> str:
+        """The persona that the path names, if whoever asks may see it."""
+        name = self.path("persona")
+        check_persona(name, await self.served.pool.personas(self.token))
+        return name
+
+    def recorded(self) -> str:
+        """The recorded program that the path names; empty where it names none."""
+        agent = self.request.path_params.get("agent")
+        if agent is not None and self.token.agent:
+            raise AccessDenied("this token is for one persona", hint="ask the owner", status=403)
+        return "" if agent is None else f"{RECORDED}{agent}"
+
+    def check_library(self) -> None:
+        """AccessDenied for whoever sees one persona alone: the library is told to all of them."""
+        if self.token.agent:
+            raise AccessDenied(
+                "prompts are of the whole home, and this token is for one persona",
+                hint="come with a token of the whole home: mentis tokens new NAME",
+                status=403,
+            )
 
     def number(self, name: str, default: int | None = None) -> int | None:
         """A number of the path or the address."""
@@ -76,7 +101,9 @@ class Pages:
 
     served: ServedParts
 
-    def doors(self, path: str, template: str, build: BuildPage) -> list[Door]:
+    def doors(
+        self, path: str, template: str, build: BuildPage, *, methods: tuple[str, ...] = ("GET",)
+    ) -> list[Door]:
         """A page; `part=NAME` in its address gives one block of the template alone."""
 
         async def answer(request: Request) -> Response:
@@ -90,7 +117,7 @@ class Pages:
             part = request.query_params.get("part", "")
             return self.html(request, template, data, part=part)
 
-        return [Door(path + _JSON, answer, None), Door(path, answer, None)]
+        return [Door(path + _JSON, answer, None, methods), Door(path, answer, None, methods)]
 
     def html(
         self,
@@ -159,6 +186,21 @@ def reader_of(request: Request) -> AccessToken:
     if is_guest(token) or token.session:
         raise AccessDenied("the studio is for the owner of the home", hint="ask them", status=403)
     return token
+
+
+def check_persona(name: str, known: Sequence[str]) -> None:
+    """404 for one that is not there, or not for whoever asks."""
+    if name not in known:
+        hint = f"there are: {', '.join(known) or 'none'}"
+        raise RequestRefused(f"there is no persona {name[:80]!r}", hint=hint, status=404)
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """The fields of a form that a page sent."""
+    body = await request.body()
+    if len(body) > _MOST_FORM:
+        raise RequestRefused("the form is too long", hint="send less", status=413)
+    return {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
 
 
 def wants_json(request: Request) -> bool:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from anyio import to_thread
 
-from mentis.errors import AccessDenied, LibraryError, PersonaError, RequestRefused
+from mentis.errors import LibraryError, PersonaError, RequestRefused
 from mentis.library.overlay import merge_block
 from mentis.library.shelf import Shelf
 from mentis.prompts.prompts import Prompts
@@ -92,12 +92,7 @@ class PromptDesk:
         """A page made by looking at the prompts, in a thread."""
 
         async def build(call: PageCall) -> PageData:
-            if call.token.agent:
-                raise AccessDenied(
-                    "prompts are of the whole home, and this token is for one persona",
-                    hint="come with a token of the whole home: mentis tokens new NAME",
-                    status=403,
-                )
+            call.check_library()
             personas = await call.served.pool.personas(call.token)
             made = await to_thread.run_sync(partial(self._look, call, personas, look))
             return {**made, "editing": call.token.allows("edit")}

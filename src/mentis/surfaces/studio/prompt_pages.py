@@ -23,6 +23,7 @@ from mentis.values.memo import IdentityMemo
 from mentis.web.etags import etag_of
 from mentis.web.problems import with_status
 
+from .diffs import diff_lines
 from .pages import PageData
 from .prompt_desk import PromptLook, window
 
@@ -158,28 +159,18 @@ def history_page(look: PromptLook) -> PageData:
         "name": block.name if block else name,
         "removed": block is None,
         "revisions": [
-            {"number": one.number, "time": one.time, "words": one.words} for one in shown
+            {"number": one.number, "time": one.time, "words": one.words, "author": one.author}
+            for one in shown
         ],
         "count": len(revisions),
         "next": shown[-1].number - 1 if shown and shown[-1].number > 1 else None,
         "older": older,
         "newer": newer,
-        "diff": _diff_lines(text[:_DIFF]),
+        "diff": diff_lines(text[:_DIFF]),
         "left": max(0, len(text) - _DIFF),
         "undo": undo is not None,
         "redo": redo is not None,
     }
-
-
-def _diff_lines(text: str) -> list[PageData]:
-    kinds = {"+": "added", "-": "taken", "@": "place"}
-    lines = [line for line in text.splitlines() if not line.startswith(("+++", "---"))]
-    return [
-        {"kind": kinds.get(line[:1], "same"), "mark": line[:1], "text": line[1:]}
-        if line[:1] != "@"
-        else {"kind": "place", "mark": "", "text": line}
-        for line in lines
-    ]
 
 
 def files_page(look: PromptLook) -> PageData:
@@ -198,7 +189,7 @@ def memory_page(look: PromptLook) -> PageData:
     served = look.call.served
     model = load_settings(served.pool.path, served.parts.variables).model
     updates = {
-        "enabled": model.features.cortexEnabled,
+        "enabled": model.features.persona_memory,
         "frequency": model.persona_update.frequency,
     }
     data: PageData = {

@@ -10,7 +10,7 @@ from typing import cast
 from anyio import to_thread
 
 from mentis.codec.forms import to_object
-from mentis.errors import AccessDenied, MentisError, RequestRefused, UsageError
+from mentis.errors import MentisError, RequestRefused, UsageError
 from mentis.home.identity import RECORDED
 from mentis.home.signing import open_pin
 from mentis.ledger.checkpoint import read_note
@@ -129,7 +129,7 @@ def _chain(one: ChainSummary, verdict: Verdict | None) -> PageData:
         "name": one.persona.removeprefix(RECORDED),
         "recorded": recorded,
         "path": f"/studio/proof/{one.persona}",
-        "export": "" if recorded else f"/mentis/v1/personas/{one.persona}/export",
+        "export": f"{_api(one.persona)}/export",
         "entries": one.entries,
         "sealed": one.sealed,
         "time": one.time,
@@ -260,7 +260,7 @@ def _entry(call: PageCall, name: str) -> PageData:
         "bound": list(_bound(entry)),
         "fields": list(_fields(entry)),
         "blame": blamed if entry.kind in ("turn", "call") else "",
-        "api": "" if name.startswith(RECORDED) else f"/mentis/v1/personas/{name}/entries/{index}",
+        "api": f"{_api(name)}/entries/{index}",
     }
 
 
@@ -308,8 +308,14 @@ def _kind(kind: str) -> tuple[str, str]:
     return _KINDS.get(kind, (kind.replace("_", " ").capitalize(), ""))
 
 
+def _api(name: str) -> str:
+    """Where programs find the record."""
+    return f"/mentis/v1/{'' if name.startswith(RECORDED) else 'personas/'}{name}"
+
+
 def _named(name: str) -> PageData:
     return {
+        "export": f"{_api(name)}/export",
         "name": name.removeprefix(RECORDED),
         "recorded": name.startswith(RECORDED),
         "path": f"/studio/proof/{name}",
@@ -318,14 +324,11 @@ def _named(name: str) -> PageData:
 
 async def _record_name(call: PageCall) -> str:
     """What `open_record` knows it by; AccessDenied or 404 for whoever does not see it."""
-    agent = call.request.path_params.get("agent")
-    if agent is not None:
-        if call.token.agent:
-            raise AccessDenied("this token is for one persona", hint="ask the owner", status=403)
+    if recorded := call.recorded():
         chains = await to_thread.run_sync(
             partial(list_chains, call.served.pool.path, call.served.parts)
         )
-        name, known = f"{RECORDED}{agent}", [one.persona for one in chains]
+        name, known = recorded, [one.persona for one in chains]
     else:
         name, known = call.path("persona"), list(await call.served.pool.personas(call.token))
     if name not in known:

@@ -12,6 +12,7 @@ class Screen:
     label: str
     path: str
     also: tuple[str, ...] = ()
+    waits: bool = False  # something there may wait for somebody
 
     def holds(self, path: str) -> bool:
         """Whether a page is part of this screen."""
@@ -25,6 +26,6 @@ SCREENS = (
     Screen("Prompts", "/studio/prompts"),
     Screen("What if", "/studio/what-if"),
     Screen("Proof", "/studio/proof"),
-    Screen("Done", "/studio/done"),
+    Screen("Done", "/studio/done", also=("/studio/waiting",), waits=True),
     Screen("Mind", "/studio/mind"),
 )

@@ -11,8 +11,8 @@ from mentis.app.home_turns import recent_turns
 from mentis.codec.forms import to_object
 from mentis.costs.request_search import RequestSearch
 from mentis.errors import RequestRefused
+from mentis.home.identity import RECORDED
 
-from .blame import RECORDED
 from .pages import PageCall, PageData
 
 _AGENTS = 4  # that one look goes through; the others when they are asked for

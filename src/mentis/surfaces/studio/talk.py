@@ -25,7 +25,7 @@ from mentis.web.application import Door
 from mentis.web.problems import with_status
 
 from .exchanges import exchange_data, label_of, last_exchanges
-from .pages import HEADERS, PageCall, PageData, Pages, reader_of
+from .pages import HEADERS, PageCall, PageData, Pages, check_persona, reader_of
 
 _SHOWN = 20  # exchanges on a page; older ones come when asked for
 _LISTED = 20  # conversations on a page
@@ -39,8 +39,8 @@ async def list_page(call: PageCall) -> PageData:
     """The conversations of one persona, or of all."""
     known = await call.served.pool.personas(call.token)
     chosen = call.request.path_params.get("persona", "")
-    if chosen and chosen not in known:
-        raise _no_persona(str(chosen), known)
+    if chosen:
+        check_persona(str(chosen), known)
     rows = await to_thread.run_sync(persona_rows, call, known)
     start = call.number("from", 0) or 0
     listed: list[PageData] = []
@@ -59,10 +59,7 @@ async def list_page(call: PageCall) -> PageData:
 
 async def talk_page(call: PageCall) -> PageData:
     """One conversation: its last exchanges, what waits for a yes, and what the last turn cost."""
-    persona, session = call.path("persona"), _session(call)
-    known = await call.served.pool.personas(call.token)
-    if persona not in known:
-        raise _no_persona(persona, known)
+    persona, session = await call.persona(), _session(call)
     rows = await to_thread.run_sync(persona_rows, call, (persona,))
     agent = await call.served.pool.agent(persona)
     return await to_thread.run_sync(_talk_data, call, agent, rows[0], session)
@@ -86,10 +83,7 @@ def branch_door(pages: Pages) -> Door:
 
 
 async def _branch(call: PageCall) -> Response:
-    persona, session = call.path("persona"), _session(call)
-    known = await call.served.pool.personas(call.token)
-    if persona not in known:
-        raise _no_persona(persona, known)
+    persona, session = await call.persona(), _session(call)
     given = parse((await call.request.body()).decode("utf-8", "replace"), what="the body")
     number = json_object(given).get("number")
     if not isinstance(number, int):
@@ -119,6 +113,7 @@ def _talk_data(call: PageCall, agent: Agent, persona: PageData, session: str) ->
     return {
         "persona": persona,
         "session": own_name(call.token, session),
+        "recorded": session,
         "title": label_of(outline),
         "begun": bool(outline.turns),
         "exchanges": exchanges,
@@ -197,7 +192,7 @@ def _waiting(call: PageCall, session: str) -> list[PageData]:
 
 def persona_rows(call: PageCall, known: Sequence[str]) -> list[PageData]:
     with Personas.open(call.served.pool.path, parts=call.served.parts) as personas:
-        rows = [dict[str, object](row) for row in personas.rows() if row["id"] in known]
+        rows = [row for row in personas.rows() if row["id"] in known]
         pictures = {row["id"]: _picture_path(personas, str(row["id"])) for row in rows}
     return [
         {**row, "name": row["name"] or row["id"], "picture": pictures[row["id"]]} for row in rows
@@ -220,10 +215,7 @@ def picture_door(pages: Pages) -> Door:
     async def send(request: Request) -> Response:
         try:
             call = PageCall(pages.served, request, reader_of(request))
-            persona, known = call.path("persona"), await pages.served.pool.personas(call.token)
-            if persona not in known:
-                raise _no_persona(persona, known)
-            found = await to_thread.run_sync(_read_picture, call, persona)
+            found = await to_thread.run_sync(_read_picture, call, await call.persona())
             if found is None:
                 raise RequestRefused("there is no picture", hint="put one there", status=404)
         except MentisError as error:
@@ -269,11 +261,6 @@ def _session(call: PageCall) -> str:
         raise RequestRefused(
             f"there is no conversation {name[:80]!r}", hint="see the list", status=404
         ) from error
-
-
-def _no_persona(name: str, known: Sequence[str]) -> RequestRefused:
-    hint = f"there are: {', '.join(known) or 'none'}"
-    return RequestRefused(f"there is no persona {name[:80]!r}", hint=hint, status=404)
 
 
 def _fresh_name() -> str:

@@ -13,7 +13,9 @@ from anyio import to_thread
 
 from mentis.app.agent import Agent
 from mentis.app.home_turns import recent_turns
-from mentis.errors import LibraryError, MentisError, RequestRefused, UsageError
+from mentis.errors import LibraryError, MentisError, UsageError
+from mentis.library.overlay import merge_block
+from mentis.prompts.prompt_data import block_data
 from mentis.prompts.prompts import Prompts
 from mentis.record.record import open_record
 from mentis.turn.replay.fork import SESSION as FORKS
@@ -22,10 +24,11 @@ from mentis.values.cost import TurnCost
 from mentis.values.json import json_object
 from mentis.values.trust import Trust
 from mentis.web.application import Door
+from mentis.web.etags import etag_of
 from mentis.web.problems import with_status
 
 from .exchanges import exchange_at, exchange_data
-from .pages import PageCall, PageData, Pages
+from .pages import PageCall, PageData, Pages, check_persona
 from .prompt_desk import PromptDesk
 
 HOME = "/studio/what-if"
@@ -44,9 +47,8 @@ async def what_if_page(desk: PromptDesk, call: PageCall) -> PageData:
     known = await call.served.pool.personas(call.token)
     given = call.request.query_params
     persona = given.get("persona", "") or (known[0] if known else "")
-    if persona and persona not in known:
-        hint = f"there are: {', '.join(known) or 'none'}"
-        raise RequestRefused(f"there is no persona {persona[:80]!r}", hint=hint, status=404)
+    if persona:
+        check_persona(persona, known)
     entry, name = call.number("entry"), given.get("block", "")
     if not name:
         opened = await call.served.pool.agent(persona) if persona and entry is not None else None
@@ -67,7 +69,7 @@ def _choices(desk: PromptDesk, call: PageCall, opened: Agent | None, persona: st
     given, start = call.request.query_params, call.number("from", 0) or 0
     wanted, entry = given.get("q", "")[:200].strip().casefold(), call.number("entry")
     with desk.opened("default") as prompts:
-        blocks = prompts.loaded_library.library.blocks
+        blocks = _seen(prompts, call, persona)
     told = list[str]() if opened is None else _told_blocks(opened, entry, blocks)
     found = [one for one in blocks if wanted in f"{one.id} {one.name}".casefold()]
     found = [one for one in found if one.type == "text"]
@@ -111,6 +113,16 @@ def _told_blocks(opened: Agent, entry: int | None, blocks: Sequence[Block]) -> l
     return list(dict.fromkeys(one.name for one in pieces if one.name in known))
 
 
+def _seen(prompts: Prompts, call: PageCall, persona: str) -> Sequence[Block]:
+    """The library; for whoever sees one persona alone, what that one is told of it."""
+    blocks = prompts.loaded_library.library.blocks
+    if not call.token.agent:
+        return blocks
+    traces = prompts.preview(persona=persona).trace.blocks if persona else ()
+    told = {one.block for one in traces if one.included}
+    return [one for one in blocks if one.id in told]
+
+
 # Trying
 
 
@@ -128,7 +140,13 @@ def _block_page(
         told = [one for who in shown for one in _in_force(prompts, block, who)]
         own = next((one for one in told if one["persona"] == persona), None)
         variant = given.get("variant", "") or (str(own["wording"]) if own else "") or "default"
-        wording = block.variants.get(variant)
+        wordings = {*block.variants, variant}
+        if call.token.agent:
+            wordings &= {str(one["wording"]) for one in told}
+            if variant not in wordings or block not in _seen(prompts, call, persona):
+                call.check_library()
+        wording, loaded = block.variants.get(variant), prompts.loaded_library
+        changed = merge_block(block.id, loaded.shipped, loaded.owner).overridden
     routes = list(dict.fromkeys(str(one["route"]) for one in told))
     route = given.get("route", "") or (call.served.pool.route if routes else "")
     return {
@@ -138,10 +156,11 @@ def _block_page(
             "category": block.category,
             "type": block.type,
             "constitution": block.trust is Trust.CONSTITUTION,
-            "variants": sorted({*block.variants, variant}),
+            "variants": sorted(wordings),
             "owned": list(block.owned),
         },
         "variant": variant,
+        "etag": etag_of(block_data(block, {block.id: changed})),
         "text": "" if wording is None else wording.content,
         "rows": told,
         "personas": shown,

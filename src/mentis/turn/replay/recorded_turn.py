@@ -160,10 +160,7 @@ def load_answer(
     found = inputs.row(str(kept.entry.body["inputs"]))
     first = kept.row if found is None else found[0]
     reading = _Reading(record, inputs, notes, kept.entry, first)
-    before = sum(cast("int", one["turns"]) for one in _steps(kept.entry)[: kept.step - 1])
-    talk = record.turns(first.session)
-    followed = [talk[number] for number in reading.followed()[first.opened + before :]]
-    return next((turn for turn in followed if turn.role == "assistant"), None)
+    return reading.answer(kept.step)
 
 
 def _check(entry: Entry) -> None:
@@ -178,7 +175,7 @@ def _check(entry: Entry) -> None:
     if not whole:
         raise LedgerError(
             f"entry {entry.index} is not what was recorded",
-            hint="`mentis status verify` says what is wrong",
+            hint="`mentis verify` says what is wrong",
             index=entry.index,
         )
 
@@ -250,7 +247,7 @@ class _Reading:
         row = first.row
         self._check_route(stepped, base, step)
         known = sum(cast("int", one["turns"]) for one in stepped[base - 1 : step - 1])
-        own = self.followed()[row.opened : row.opened + known]
+        own = self._followed()[row.opened : row.opened + known]
         history, talk = first.inputs.history, self._talk(row.session)
         history = replace(
             history,
@@ -298,7 +295,14 @@ class _Reading:
                 index=self.entry.index,
             )
 
-    def followed(self) -> list[int]:
+    def answer(self, step: int) -> Turn | None:
+        """What was said in a step."""
+        talk, known = self._talk(self.row.session), _steps(self.entry)[: step - 1]
+        before = self.row.opened + sum(cast("int", one["turns"]) for one in known)
+        said = (talk[number] for number in self._followed()[before:])
+        return next((turn for turn in said if turn.role == "assistant"), None)
+
+    def _followed(self) -> list[int]:
         """The numbers of the turns that its entry says followed, in their order."""
         talk, number = self._talk(self.row.session), self.row.number - bool(self.row.inner)
         numbers: list[int] = []
@@ -361,7 +365,7 @@ class _Reading:
         self, history: ConversationHistory, talk: Sequence[Turn]
     ) -> ConversationHistory:
         row = self.row
-        numbers = (*numbers_in(row.thread), *self.followed()[: row.opened])
+        numbers = (*numbers_in(row.thread), *self._followed()[: row.opened])
         turns = [talk[number] for number in numbers if number < len(talk)]
         if len(turns) < len(numbers) or not all(turn.parts for turn in turns):
             raise _gone(self.entry, f"a turn of session {history.session!r} that it goes on with")

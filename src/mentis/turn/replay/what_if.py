@@ -104,16 +104,9 @@ def try_edit(
     """On each route, with the prompts of now: the prompt of a turn, of the newest that can be told
     again where none is given. On the route `whole` the prompt itself is told, too. It blocks.
     """
-    present = parts.look()
+    present, who = parts.look(), parts.who
     turn = turn or _newest_turn(parts.record, load)
-    who = parts.who
-    inputs = replace(
-        _greeting(parts.who, parts.models, present) if turn is None else turn.inputs,
-        library=present.library,
-        persona=who.persona,
-        profile=who.profile,
-        policies=present.policies,
-    )
+    inputs = inputs_in_force(parts, turn, load, present=present)
     library = try_wording(inputs.library, trial.block, trial.variant, trial.text)
     made = list[TrialEffect]()
     for route in present.settings.every_route():
@@ -130,6 +123,27 @@ def try_edit(
             effect = replace(effect, differences=tuple(apart), prompt=new, shared=shared)
         made.append(effect)
     return EditTrial(None if turn is None else turn.entry.index, tuple(made))
+
+
+def inputs_in_force(
+    parts: AgentParts,
+    turn: RecordedTurn | None,
+    load: Callable[[int, int], RecordedTurn],
+    *,
+    present: TurnSnapshot,
+) -> PromptInputs:
+    """Those of a turn, of the newest that can be told again where none is given, with the prompts,
+    the persona and the settings of now.
+    """
+    turn = turn or _newest_turn(parts.record, load)
+    who = parts.who
+    return replace(
+        _greeting(who, parts.models, present) if turn is None else turn.inputs,
+        library=present.library,
+        persona=who.persona,
+        profile=who.profile,
+        policies=present.policies,
+    )
 
 
 def _newest_turn(

@@ -64,6 +64,7 @@ class MentisDecisions extends HTMLElement {
     await htmx.ajax("GET", `${location.pathname}?${query}`, {target: "#done", swap: "innerHTML"});
     for (const place of this.querySelectorAll(".waiting")) this.remember(place);
     this.querySelector("h2")?.scrollIntoView({block: "nearest"});
+    document.dispatchEvent(new Event("mentis-acts"));
   }
 }
 

@@ -1,4 +1,5 @@
-// The frame of every page: Ctrl-K goes anywhere, `?` lists the keys, the screen one is on is in view.
+// The frame of every page: Ctrl-K goes anywhere, `?` lists the keys, the screen one is on is in view,
+// and what waits for a yes is counted.
 const isWriting = (target) => target.closest?.("input, textarea, select, [contenteditable]");
 
 class JumpDialog {
@@ -80,3 +81,20 @@ if (jump) {
 }
 const screens = document.querySelector(".top nav"), screen = screens?.querySelector("[aria-current]");
 if (screen) screens.scrollLeft = screen.offsetLeft - (screens.clientWidth - screen.offsetWidth) / 2;
+
+// Asked anew when somebody comes back to the page, or what waits was decided or asked for here.
+const waiting = document.querySelector("[data-waiting]");
+async function countWaiting() {
+  const response = await fetch("/studio/waiting.json").catch(() => null);
+  if (!response?.ok) return;
+  const {count} = await response.json(), words = document.createElement("span");
+  words.className = "sr";
+  words.textContent = count === 1 ? " waits for your yes" : " wait for your yes";
+  waiting.hidden = !count;
+  waiting.replaceChildren(String(count), words);
+}
+if (waiting) {
+  countWaiting();
+  document.addEventListener("mentis-acts", countWaiting);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) countWaiting(); });
+}

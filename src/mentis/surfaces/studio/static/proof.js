@@ -67,8 +67,9 @@ class MentisAudit extends HTMLElement {
       shown.push(list);
     }
     for (const gone of told.erased) shown.push(make("p", "hint", `Entry ${gone.index}: erased ${gone.fields.join(", ")} (${gone.reason})`));
+    for (const gone of told.withheld) shown.push(make("p", "hint", `Entry ${gone.index}: ${gone.field} left out of this file (${gone.reason})`));
     for (const note of told.notes) shown.push(make("p", "hint", note));
-    if (told.intact) {
+    if (told.intact && bytes[0] === 0x50) { // a zip, not the page out of one
       const change = make("button", "", "Change one byte and check again");
       change.type = "button";
       change.addEventListener("click", () => this.damage(bytes, name));
@@ -111,3 +112,9 @@ class MentisCheckpoint extends HTMLElement {
 
 customElements.define("mentis-audit", MentisAudit);
 customElements.define("mentis-checkpoint", MentisCheckpoint);
+
+// A checked page is the same after a reload, and for whoever is given its address.
+document.addEventListener("htmx:after:swap", (event) => {
+  const check = document.querySelector("#chains a.check");
+  if (event.target.closest?.("#chains") && check) history.replaceState(null, "", check.href);
+});

@@ -108,6 +108,12 @@ class MentisTalk extends HTMLElement {
     this.attached = [];
     this.addEventListener("click", (event) => this.clicked(event));
     this.addEventListener("keydown", (event) => this.pressed(event));
+    // What somebody is writing stays until they are done with it; then the page is as it is by now.
+    this.addEventListener("htmx:before:swap", (event) => {
+      if (event.target.id !== "room" || !this.editing) return;
+      event.preventDefault();
+      this.stale = true;
+    });
     if (this.form) this.prepareForm();
     this.follow();
     const last = this.querySelector(".exchange.last");
@@ -116,6 +122,8 @@ class MentisTalk extends HTMLElement {
   }
 
   disconnectedCallback() { this.news?.close(); }
+
+  get editing() { return Boolean(this.querySelector(".exchange form")); }
 
   prepareForm() {
     const words = this.form.elements.text;
@@ -313,13 +321,19 @@ class MentisTalk extends HTMLElement {
     said.hidden = true;
     said.after(form);
     field.focus();
-    const close = () => { form.remove(); said.hidden = false; };
+    const close = () => {
+      form.remove();
+      said.hidden = false;
+      if (this.stale && !this.busy) this.refresh();
+      this.stale = false;
+    };
     back.addEventListener("click", close);
     form.addEventListener("keydown", (event) => { if (event.key === "Escape") { event.stopPropagation(); close(); } });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const fresh = field.value.trim();
       if (!fresh) return;
+      this.stale = false;  // the page is read anew after the answer
       close();
       this.ask(`/messages/${exchange.dataset.number}/edit`, {text: fresh}, fresh);
     });
@@ -381,7 +395,7 @@ class MentisTalk extends HTMLElement {
       this.update("beside", "this-turn"),
       ...(begun ? [this.update("head_line", "head")] : []),
     ]);
-    this.querySelector("#room .exchange.last")?.scrollIntoView({block: "end"});
+    if (!this.editing) this.querySelector("#room .exchange.last")?.scrollIntoView({block: "end"});
   }
 
   update(part, place = part) {
@@ -391,13 +405,13 @@ class MentisTalk extends HTMLElement {
   // What others do in this conversation, and what the persona says by itself.
   follow() {
     const open = () => {
-      this.news = new EventSource(`${api}/events`);
+      this.news = new EventSource(`${this.persona}/events`);
       this.news.addEventListener("entry", (event) => {
         const told = JSON.parse(event.data);
-        if (!told.agent.endsWith(`/${this.dataset.persona}`)) return;
+        if (told.act) document.dispatchEvent(new Event("mentis-acts"));
         if (told.session === "beats") this.update("moments");
-        const here = told.session === this.dataset.session;
-        if (!here || this.busy || this.querySelector(".exchange form")) return;
+        const here = told.session === this.dataset.recorded;  // as the record names it, whoever talks
+        if (!here || this.busy) return;
         clearTimeout(this.soon);
         this.soon = setTimeout(() => { if (!this.busy) this.refresh(); }, 300);
       });

@@ -44,11 +44,13 @@ class MentisWhatIf extends HTMLElement {
   connectedCallback() {
     this.field = this.querySelector("[data-text]");
     if (!this.field) return;
-    const {block, variant} = this.dataset;
+    const {block, variant, etag} = this.dataset;
+    this.tag = etag;  // of the text that stands here: what is saved meanwhile is another one
     this.path = `/prompts/blocks/${encodeURIComponent(block)}`;
     this.key = `what-if ${block} ${variant}`;
     this.saved = this.field.value = this.field.value.replaceAll("\r\n", "\n");
     this.entry = new URLSearchParams(location.search).get("entry") || "";
+    this.restored = "";
     this.status = this.querySelector("[data-status]");
     this.save = this.querySelector("[data-save]");
     this.field.addEventListener("input", () => this.typed());
@@ -60,7 +62,6 @@ class MentisWhatIf extends HTMLElement {
     document.addEventListener("submit", () => { this.going = true; }, true);
     document.addEventListener("click", (event) => { if (event.target.closest("a[href]")) this.going = true; }, true);
     this.restore();
-    this.know();
     this.look();
   }
 
@@ -77,10 +78,12 @@ class MentisWhatIf extends HTMLElement {
     if (draft === null || draft === this.saved) return;
     this.field.value = draft;
     this.mark();
-    this.status.textContent = "What you wrote before is back. It is not saved.";
+    this.restored = "What you wrote before is back. ";
+    this.status.textContent = `${this.restored}It is not saved.`;
   }
 
   typed() {
+    this.restored = "";
     clearTimeout(this.waiting);
     this.mark();
     this.waiting = setTimeout(() => this.look(), pause);
@@ -141,7 +144,7 @@ class MentisWhatIf extends HTMLElement {
     const [was, now] = effect.tokens;
     this.status.classList.remove("problem");
     this.status.textContent = this.changed
-      ? `Not saved. ${effect.persona} on ${effect.route}: ${count(was)} tokens now, ${count(now)} with your text.`
+      ? `${this.restored}Not saved. ${effect.persona} on ${effect.route}: ${count(was)} tokens now, ${count(now)} with your text.`
       : "Nothing is saved by typing.";
     const basis = told.entry === null
       ? `Nothing was said to ${effect.persona} yet: a first greeting stands for a turn.`
@@ -263,18 +266,6 @@ class MentisWhatIf extends HTMLElement {
 
   // Saving
 
-  async know() {
-    if (!this.save) return;
-    try {
-      const response = await ask("GET", this.path);
-      this.tag = response.headers.get("etag");
-      const text = (await response.json()).variants[this.dataset.variant]?.content ?? "";
-      if (text !== this.saved) this.conflict(text);
-    } catch (error) {
-      this.fail(error);
-    }
-  }
-
   async store(over = false) {
     const form = this.save.elements, saved = this.querySelector("[data-saved]"), text = this.field.value;
     saved.replaceChildren();
@@ -287,8 +278,7 @@ class MentisWhatIf extends HTMLElement {
       const response = await ask("PATCH", this.path, body, {headers: {"if-match": this.tag}});
       const told = await response.json();
       this.saved = text;
-      this.tag = response.headers.get("etag");
-      if (!this.tag) await this.know();
+      this.tag = response.headers.get("etag") || (await ask("GET", this.path)).headers.get("etag");
       this.mark();
       form.words.value = "";
       const number = told.edits[0]?.number;
@@ -390,7 +380,7 @@ function differences(effect, changed) {
     shown.append(make("span", "place", one.where));
     for (const line of one.diff.split("\n").slice(2)) {
       if (line.startsWith("@@") || !line) continue;
-      shown.append(make("span", {"+": "added", "-": "taken"}[line[0]] || "", line));
+      shown.append(make("span", {"+": "added", "-": "removed"}[line[0]] || "", line));
     }
     return shown;
   });

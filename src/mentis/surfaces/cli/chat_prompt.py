@@ -1,0 +1,139 @@
+"""The prompt of a conversation at a terminal: history, editing keys, completion, a screen.
+
+Loaded only where the extra `chat` is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.styles import Style
+
+from mentis.home.parts import Parts
+
+from .answer_screen import AnswerAside, AnswerScreen, RunningStep
+from .answer_show import AnswerPrinter
+from .chat_terminal import YOU, WordChoice
+from .live_region import LiveRegion
+from .output import say
+
+_MORE = "...> "
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+
+
+class PromptTerminal:
+    """A prompt with history, editing keys and completion; answers are drawn while they come."""
+
+    def __init__(self, history: Path) -> None:
+        self._session = _open_session(history)
+        self._step = RunningStep()
+        self._region = LiveRegion(sys.stdout, self._size)
+
+    def hearing(self, parts: Parts) -> Parts:
+        return replace(parts, on_event=self._step.hear, on_loading=self._step.begin)
+
+    def greet(self, name: str, agent: str, session: str) -> None:
+        say(f"{name} ({agent}), session {session}. /help lists commands, Ctrl-D ends.", dim=True)
+
+    def recall(self, said: Sequence[tuple[str, str]]) -> None:
+        for name, text in said:
+            line = f"{name}: {' '.join(text.split())}"
+            width = self._size()[0]
+            say(line if len(line) <= width else f"{line[: width - 1]}…", dim=True)
+
+    def read(self, words: WordChoice, *, default: str = "") -> str:
+        say("")
+        with patch_stdout(raw=True):  # what is said meanwhile stands above the prompt
+            return self._session.prompt(completer=SlashCompleter(words), default=default)
+
+    def printer(self, name: str, *, receipt: bool) -> AnswerPrinter:
+        return AnswerScreen(name, self._region, self._step, receipt=receipt)
+
+    def aside(self, name: str, *, receipt: bool) -> AnswerPrinter:
+        return AnswerAside(name, lambda: self._size()[0], receipt=receipt)
+
+    def _size(self) -> tuple[int, int]:
+        found = self._session.output.get_size()
+        return found.columns, found.rows
+
+
+def _open_session(history: Path) -> PromptSession[str]:
+    def beside(_width: int, _line: int, _soft: object) -> StyleAndTextTuples:
+        return [("class:prompt", _MORE)]
+
+    return PromptSession(
+        [("class:prompt", YOU)],
+        history=_open_history(history),
+        multiline=True,  # a paste is one message, whatever lines it has
+        prompt_continuation=beside,
+        key_bindings=_keys(),
+        enable_suspend=True,
+        enable_open_in_editor=True,
+        complete_while_typing=True,
+        reserve_space_for_menu=6,
+        style=Style.from_dict({"prompt": "bold"}),
+        color_depth=ColorDepth.DEPTH_1_BIT if os.environ.get("NO_COLOR") else None,
+    )
+
+
+def _open_history(path: Path) -> History:
+    """The owner's alone; where it cannot be written, this talk has its own."""
+    try:
+        opened = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY | _NO_LINK, 0o600)
+    except OSError:
+        return InMemoryHistory()
+    os.close(opened)
+    return FileHistory(path)
+
+
+def _keys() -> KeyBindings:
+    """Enter sends; Alt-Enter and Ctrl-J begin a new line."""
+    keys = KeyBindings()
+
+    def send(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    def new_line(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    keys.add("enter")(send)
+    keys.add("escape", "enter")(new_line)
+    keys.add("c-j")(new_line)
+    return keys
+
+
+class SlashCompleter(Completer):
+    """Completes slash commands, and the names that may follow them."""
+
+    def __init__(self, words: WordChoice) -> None:
+        self._words = words
+
+    def get_completions(
+        self,
+        document: Document,
+        complete_event: CompleteEvent,  # noqa: ARG002  # their signature
+    ) -> Iterator[Completion]:
+        text = document.text_before_cursor
+        if not text.startswith("/") or "\n" in text:
+            return
+        name, space, begun = text[1:].partition(" ")
+        if not space:
+            for one, told in self._words.commands.items():
+                if one.startswith(name):
+                    yield Completion(f"/{one}", -len(text), display_meta=told)
+            return
+        for one in self._words.names(name):
+            if one.startswith(begun):
+                yield Completion(one, -len(begun))

@@ -1,0 +1,1 @@
+"""System: what Linux, macOS and Windows do differently."""

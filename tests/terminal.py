@@ -1,0 +1,76 @@
+"""A command at a real terminal: a pty of a fixed size, keys pressed when a text is seen, and what
+is on it in the end.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_WAIT = 60.0
+
+
+def at_terminal(
+    code: str,
+    *,
+    cwd: Path,
+    environ: Mapping[str, str],
+    presses: Sequence[tuple[str, str]] = (),
+    size: tuple[int, int] = (80, 24),
+) -> tuple[int, str]:
+    """Run Python code there; each of `presses` is a text that is waited for, and the key then."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=cwd,
+        env={**environ, "TERM": "xterm-256color"},
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        start_new_session=True,
+    )
+    os.close(follower)
+    seen, waiting = "", list(presses)
+    try:
+        while (piece := _read(leader)) is not None:
+            seen += piece
+            if waiting and waiting[0][0] in seen:
+                _press(leader, waiting.pop(0)[1])
+        return process.wait(timeout=_WAIT), seen.replace("\r\n", "\n")
+    finally:
+        process.kill()
+        os.close(leader)
+
+
+def _press(leader: int, key: str) -> None:
+    """Once single keys are read: what was pressed before that is thrown away."""
+    for _ in range(int(_WAIT / 0.01)):
+        if not termios.tcgetattr(leader)[3] & termios.ICANON:
+            break
+        select.select([], [], [], 0.01)
+    os.write(leader, key.encode())
+
+
+def _read(leader: int) -> str | None:
+    """The next piece; None at the end."""
+    ready, _, _ = select.select([leader], [], [], _WAIT)
+    assert ready, "nothing came for a minute"
+    try:
+        return os.read(leader, 65536).decode("utf-8", "replace") or None
+    except OSError:  # Linux says so when the other end is closed
+        return None
+
+
+def without_colours(text: str) -> str:
+    return _COLOURS.sub("", text)
