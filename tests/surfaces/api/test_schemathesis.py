@@ -25,6 +25,7 @@ LEFT_OUT = (
     "import_prompts",
     "plan_prompt_import",
     "test_screening",
+    "audit_bundle",
     "find_cause",  # the model of this home scores nothing: a 502, and rightly
 )
 
