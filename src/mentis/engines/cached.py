@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
+from threading import Lock
 
 from mentis.errors import EngineFailed, UsageError
 from mentis.ports.embedder import Embedder
@@ -23,6 +24,7 @@ class CachedEmbedder:
         self._embedder = embedder
         self._capacity = capacity
         self._kept: OrderedDict[str, list[float]] = OrderedDict()
+        self._lock = Lock()
         self.hits = 0
 
     @property
@@ -34,7 +36,8 @@ class CachedEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One call for all texts that are new, each of them once; none when all are known."""
-        found = {text: self._kept[text] for text in texts if text in self._kept}
+        known = ((text, self._kept.get(text)) for text in texts)  # threads share this cache
+        found = {text: vector for text, vector in known if vector is not None}
         self.hits += sum(text in found for text in texts)
         missing = [text for text in dict.fromkeys(texts) if text not in found]
         if missing:
@@ -50,10 +53,11 @@ class CachedEmbedder:
         return [list(found[text]) for text in texts]
 
     def _keep(self, text: str, vector: list[float]) -> None:
-        self._kept[text] = vector
-        self._kept.move_to_end(text)
-        if len(self._kept) > self._capacity:
-            self._kept.popitem(last=False)
+        with self._lock:
+            self._kept[text] = vector
+            self._kept.move_to_end(text)
+            if len(self._kept) > self._capacity:
+                self._kept.popitem(last=False)
 
 
 def _sound(vector: Sequence[float]) -> bool:

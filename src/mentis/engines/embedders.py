@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from anyio import Lock, to_thread
+from anyio import to_thread
 
 from mentis.errors import EngineMissing, WeightsMissing
 from mentis.ports.embedder import Embedder
@@ -24,6 +24,7 @@ from .catalogue import MINILM
 from .gloss import gloss, load_glossary
 from .minilm import DIMENSION, MiniLm
 from .ngrams import NgramEmbedder, ngram_vector
+from .shared_lock import SharedLock
 from .weights import find_weights
 
 Choice = Literal["auto", "minilm", "ngrams"]
@@ -39,7 +40,9 @@ class GlossedMiniLm:
     def __init__(self, weights: Path) -> None:
         self._weights = weights
         self._model: MiniLm | None = None
-        self._lock = Lock()  # one text at a time: two threads on busy cores are slower than one
+        self._lock = (
+            SharedLock()
+        )  # one text at a time: two threads on busy cores are slower than one
         self._busy = threading.Lock()  # also when somebody no longer waits for the one before
 
     @property

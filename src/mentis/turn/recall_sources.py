@@ -11,11 +11,11 @@ from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
-import anyio
 from anyio import to_thread
 
 from mentis.disk.inside import seen_from
 from mentis.engines.cached import CachedEmbedder
+from mentis.engines.shared_lock import SharedLock
 from mentis.errors import EngineFailed, MentisError
 from mentis.memories.memories import Memories
 from mentis.ports.embedder import Embedder, Remembering
@@ -110,7 +110,7 @@ class RecallSources:
         self._files = (str(self._manifest), str(self._manifest.with_name(CUTS)))
         self._skills = home / "skills"
         self._notes = notes
-        self._lock = anyio.Lock()
+        self._lock = SharedLock()
         self._known: tuple[object, RecallCatalogue] | None = None
         self._embedder: Embedder | None = None
         self._opened_notes: Memories | None = None
