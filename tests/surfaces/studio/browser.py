@@ -10,7 +10,15 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Locator,
+    Page,
+    expect,
+    sync_playwright,
+)
 from tests.surfaces.studio.studio_home import StudioHome
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
@@ -18,6 +26,24 @@ needs_browser = pytest.mark.skipif(BROWSER is None, reason="NO BROWSER: apt-get 
 WIDTHS = (1280, 390)
 _HEIGHT = 800
 _MARGIN = 12  # pixels
+_PATIENCE = 20_000  # milliseconds: a machine may have other work
+# Run before every page's own scripts: a page that something was clicked on, and that is about to
+# be replaced, is not taken for the one that follows it.
+_LEAVING = """
+const leave = (away) => { window.leaving = away; };
+navigation.addEventListener("navigate", (event) => {
+  if (!event.hashChange && event.downloadRequest === null) leave(true);
+});
+navigation.addEventListener("navigateerror", () => leave(false));
+window.addEventListener("submit", (event) => {
+  const sends = (event.submitter?.formMethod || event.target.method) !== "dialog";
+  if (!event.defaultPrevented && sends) leave(true);
+});
+"""
+_READY = """() => !window.leaving && document.readyState === "complete"
+  && !document.querySelector("main :not(:defined)")
+  && [...document.querySelectorAll("mentis-editor")].every((one) => one.shadowRoot)"""
+expect.set_options(timeout=_PATIENCE)
 
 
 @dataclass
@@ -30,20 +56,41 @@ class StudioWindow:
 
     def go(self, path: str) -> None:
         self.page.goto(self.url + path)
+        self.settle()
+
+    def reload(self) -> None:
+        self.page.reload()
+        self.settle()
+
+    def settle(self) -> None:
+        """Until the page that stays is the one that is shown, and hears keys and clicks."""
+        self.page.wait_for_function(_READY)
 
     def click(self, label: str, *, role: str = "button") -> None:
         """What a person sees under this name."""
-        self.page.get_by_role(role, name=label, exact=True).first.click()  # pyright: ignore[reportArgumentType]  # a long literal
-        self.page.wait_for_load_state()  # where it led elsewhere, until its scripts are there
+        self.press(self.page.get_by_role(role, name=label, exact=True).first)  # pyright: ignore[reportArgumentType]  # a long literal
+
+    def press(self, place: Locator) -> None:
+        """A click, and wherever it leads to."""
+        place.click()
+        self.settle()
+
+    def key(self, keys: str) -> None:
+        """A key of the page that is shown, and wherever it leads to."""
+        self.settle()
+        self.page.keyboard.press(keys)
+        self.settle()
 
     def see(self, text: str) -> None:
-        """The words are there, and so are the scripts that keys go to."""
-        self.page.wait_for_load_state()
-        expect(self.page.get_by_text(text).first).to_be_visible(timeout=20_000)
+        """The words are there, and the page that shows them stays."""
+        expect(self.page.get_by_text(text).first).to_be_visible()
+        self.settle()
 
     def turn_on_writing(self) -> None:
-        self.page.get_by_role("banner").get_by_role("switch").click()
-        expect(self.page.get_by_role("banner").get_by_role("switch")).to_be_checked()
+        """By the switch at the top, which loads the page anew."""
+        switch = self.page.get_by_role("banner").get_by_role("switch")
+        self.press(switch)
+        expect(switch).to_be_checked()
 
     def accessibility(self) -> list[str]:
         """What axe finds serious or critical here."""
@@ -85,13 +132,22 @@ def chromium() -> Generator[Browser]:
 @contextmanager
 def window(browser: Browser, studio: StudioHome) -> Generator[StudioWindow]:
     """Somebody who followed a one-time link, in a profile of their own."""
-    context = browser.new_context(viewport={"width": WIDTHS[0], "height": _HEIGHT})
-    try:
+    with profile(browser) as context:
         made = StudioWindow(context.new_page(), studio.served.url)
         _listen(made)
         made.go(f"/studio/enter?key={studio.served.new_link()}")
         made.page.wait_for_url("**/studio/talk")
+        made.settle()
         yield made
+
+
+@contextmanager
+def profile(browser: Browser) -> Generator[BrowserContext]:
+    """A browser of nobody yet: its pages say when they are about to go."""
+    context = browser.new_context(viewport={"width": WIDTHS[0], "height": _HEIGHT})
+    context.add_init_script(_LEAVING)
+    try:
+        yield context
     finally:
         context.close()
 

@@ -166,7 +166,7 @@ def test_a_person_follows_a_spike_to_its_byte_and_its_fix(
         expect(page.get_by_label("Whose")).to_have_value(PERSONA)
         visitor.click("2026-11-11", role="link")
         visitor.see("Each column is a turn")
-        page.get_by_text("The same as a table").click()
+        visitor.press(page.get_by_text("The same as a table"))
         visitor.click("2026-11-11 09:04", role="link")
         visitor.see("First changed byte")
         visitor.see("block style")

@@ -221,17 +221,17 @@ def test_a_request_is_read_and_its_parts_have_their_history(
 ) -> None:
     page = visitor.page
     visitor.go(turn)
-    page.get_by_role("link", name="persona_description").last.click()
+    visitor.press(page.get_by_role("link", name="persona_description").last)
     visitor.see("Since this turn")
     visitor.see("Be kind.")
     expect(page.get_by_role("link", name="Edit in Prompts")).to_be_visible()
     visitor.click("Close")
     expect(page.get_by_text("Since this turn")).to_have_count(0)
     page.locator(".section").first.focus()
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
+    visitor.key("j")
+    visitor.key("Enter")
     expect(page.locator("[data-why] dl")).to_be_visible()
-    page.keyboard.press("Escape")
+    visitor.key("Escape")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visitor.click("Copy as curl", role="link")
     visitor.see("The key is a variable in it")
@@ -241,7 +241,7 @@ def test_a_request_is_read_and_its_parts_have_their_history(
     visitor.click("Blame", role="link")
     page.get_by_label("Words in what models were told").fill("heron")
     visitor.click("Search")
-    page.get_by_role("link", name="heron").first.click()
+    visitor.press(page.get_by_role("link", name="heron").first)
     page.wait_for_url("**#s*")
     assert visitor.faults == []
 
@@ -253,7 +253,7 @@ def test_calls_of_a_program_appear_while_it_runs(studio: StudioHome, visitor: St
     expect(visitor.page.get_by_role("row")).to_have_count(2)
     with open_recording(studio.served.home, "codex", tell=lambda _line: None) as recording:
         recording.offer(anthropic_call({"system": "You search.", "messages": [user("more")]}))
-    expect(visitor.page.get_by_role("row")).to_have_count(3, timeout=20_000)
+    expect(visitor.page.get_by_role("row")).to_have_count(3)
     assert visitor.faults == []
 
 

@@ -19,7 +19,7 @@ def test_a_person_comes_in_talks_answers_anew_and_sees_why(
     visitor.click("New conversation", role="link")
     visitor.turn_on_writing()
     page.get_by_label("Message to").fill(f"Hello {SCRIPT}")
-    page.keyboard.press("Enter")
+    visitor.key("Enter")
     visitor.see(f"Good morning, {SCRIPT}")
     visitor.click("Answer again")
     visitor.see("2 of 2")
@@ -28,7 +28,7 @@ def test_a_person_comes_in_talks_answers_anew_and_sees_why(
     visitor.click("The next version")
     visitor.click("Why this answer?", role="link")
     visitor.see("Byte for byte what was sent")
-    page.keyboard.press("j")
+    visitor.key("j")
     expect(page.locator("[data-why] dl")).to_be_visible()
     assert visitor.faults == []
 

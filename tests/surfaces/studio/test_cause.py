@@ -46,10 +46,10 @@ def test_the_price_is_shown_and_agreed_to_before_the_pieces_are_ranked(
     expect(page.get_by_text("at a price that is not known")).to_have_count(0)
     assert len(studio.provider.sent) == asked
     visitor.click(ASK)
-    page.get_by_role("button", name="Ask ").click()
+    visitor.press(page.get_by_role("button", name="Ask "))
     visitor.see("New answers share")
     assert found.count() >= 2
-    found.first.get_by_role("link").click()
+    visitor.press(found.first.get_by_role("link"))
     expect(page.locator(".section:focus")).to_have_count(1)
     assert visitor.accessibility() == []
     assert visitor.faults == []

@@ -110,7 +110,9 @@ def see_what_it_costs(person: StudioWindow) -> None:
 
 def undo_it(studio: StudioHome, person: StudioWindow, text: str) -> None:
     person.click("Prompts", role="link")
-    person.page.get_by_role("main").get_by_role("link", name="style", exact=False).first.click()
+    person.press(
+        person.page.get_by_role("main").get_by_role("link", name="style", exact=False).first
+    )
     expect(heading(person.page)).to_have_text("Style")
     person.click("Undo")
     person.see("The last change is taken back.")
@@ -119,10 +121,10 @@ def undo_it(studio: StudioHome, person: StudioWindow, text: str) -> None:
 
 def release_a_memory(studio: StudioHome, person: StudioWindow) -> None:
     person.click("Mind", role="link")
-    person.page.get_by_role("link", name="1 in quarantine").click()
+    person.press(person.page.get_by_role("link", name="1 in quarantine"))
     person.click("Look at it", role="link")
     person.see(QUOTED)
-    person.page.get_by_text("Release it").click()
+    person.press(person.page.get_by_text("Release it"))
     person.page.get_by_label("Why? It is recorded.").fill("It is out of a film")
     person.click("Release")
     person.see("Nothing is in quarantine.")
@@ -136,7 +138,7 @@ def approve_an_act(studio: StudioHome, person: StudioWindow) -> None:
     letter = calls(("s", "send", {"address": "lena@example.org"}))
     studio.provider.play(letter, says("May I?"), says("It is on its way."))
     person.click("Talk", role="link")
-    person.page.get_by_role("link", name="Good morning, Ada").click()
+    person.press(person.page.get_by_role("link", name="Good morning, Ada"))
     say(person, "Write to lena@example.org")
     person.see("Waits for your yes")
     person.click("Yes, do it")

@@ -35,7 +35,7 @@ def test_a_person_looks_after_a_mind(
     changed(studio, "- Likes chess.")
     page = visitor.page
     visitor.click("Mind", role="link")
-    page.locator(".rows a").first.click()
+    visitor.press(page.locator(".rows a").first)
     visitor.turn_on_writing()
     page.get_by_label("Why? It is recorded.").first.fill("I asked")
     visitor.click("Accept Memory as it stands")
@@ -44,7 +44,7 @@ def test_a_person_looks_after_a_mind(
     page.get_by_label("State").select_option(label="In quarantine (1)")
     visitor.click("Search")
     visitor.see("Kept back:")
-    page.get_by_text("Release it").click()
+    visitor.press(page.get_by_text("Release it"))
     page.get_by_label("Why? It is recorded.").fill("It is a quotation")
     visitor.click("Release")
     visitor.see("Nothing is in quarantine.")

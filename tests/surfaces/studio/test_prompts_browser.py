@@ -63,7 +63,7 @@ def save(owner: StudioWindow) -> None:
 
 def answer(owner: StudioWindow, label: str) -> None:
     """In the question that is asked."""
-    owner.page.get_by_role("dialog").get_by_role("button", name=label, exact=True).click()
+    owner.press(owner.page.get_by_role("dialog").get_by_role("button", name=label, exact=True))
 
 
 def names(owner: StudioWindow, category: str) -> list[str]:
@@ -99,26 +99,26 @@ def test_a_block_is_moved_by_keys_and_by_dragging(owner: StudioWindow, prompts: 
     owner.page.keyboard.press("ArrowUp")
     owner.see(f"{before[1]} stands at")
     moved = [before[1], before[0], *before[2:]]
-    owner.page.reload()
+    owner.reload()
     assert names(owner, "context") == moved
     rows = owner.page.locator('[data-category="context"] .entry')
     rows.nth(0).locator("[data-handle]").drag_to(rows.nth(2), target_position={"x": 40, "y": 38})
     owner.see(f"{moved[0]} stands at")
-    owner.page.reload()
+    owner.reload()
     assert names(owner, "context")[:3] == [moved[1], moved[2], moved[0]]
     told = [one.name for one in prompts.loaded_library.library.blocks if one.category == "context"]
     assert told[:3] == [moved[1], moved[2], moved[0]]
 
 
 def test_a_search_says_where_it_found_a_block(owner: StudioWindow) -> None:
-    owner.page.keyboard.press("Control+f")
+    owner.key("Control+f")
     field = owner.page.get_by_label("Search blocks")
     expect(field).to_be_focused()
     owner.page.keyboard.type("honest")
-    owner.page.keyboard.press("Enter")
+    owner.key("Enter")
     owner.see("in its description")
     owner.see("in its text")
-    owner.page.get_by_role("link", name=re.compile("^Constitution")).click()
+    owner.press(owner.page.get_by_role("link", name=re.compile("^Constitution")))
     owner.page.wait_for_url("**/studio/prompts/constitution")
 
 
@@ -188,7 +188,7 @@ def test_wordings_are_tabs_and_one_that_goes_before_is_told(
     write(owner, "Text of default@english", "Be kinder.")
     save(owner)
     expect(tabs.get_by_role("link", name=re.compile("^default@english told"))).to_be_visible()
-    tabs.get_by_role("link", name="default", exact=True).click()
+    owner.press(tabs.get_by_role("link", name="default", exact=True))
     owner.see("is told instead of")
     owner.click("Edit default@english", role="link")
     owner.click("Take the wording default@english away")
@@ -272,19 +272,19 @@ def test_placeholders_are_listed_made_used_and_deleted(
     owner.click("Placeholders", role="link")
     row = owner.page.locator("tr", has=owner.page.get_by_text("char_name", exact=True))
     expect(row).to_contain_text("Ada")
-    owner.page.get_by_role("link", name=re.compile("^Used, not registered")).click()
+    owner.press(owner.page.get_by_role("link", name=re.compile("^Used, not registered")))
     owner.click("Register home_town")
     owner.page.get_by_label("Text it stands for").fill("Bonn")
     owner.click("Create")
     owner.see("{{home_town}} can be used now")
-    owner.page.get_by_role("link", name=re.compile("^Yours")).click()
+    owner.press(owner.page.get_by_role("link", name=re.compile("^Yours")))
     row = owner.page.locator("#p-home_town")
     expect(row).to_contain_text("Bonn")
     expect(row.get_by_role("link", name="uses_city")).to_be_visible()
     owner.click("Delete home_town")
     answer(owner, "Delete")
     owner.see("{{home_town}} is removed")
-    owner.page.get_by_role("link", name=re.compile("^Registered, not used")).click()
+    owner.press(owner.page.get_by_role("link", name=re.compile("^Registered, not used")))
     owner.see("no block")
     assert "home_town" not in prompts.loaded_library.library.placeholders
 
@@ -331,13 +331,13 @@ def test_the_whole_prompt_the_chat_and_a_category_are_shown_with_tokens(
 def test_every_kind_of_request_stands_side_by_side_and_opens_its_blocks(
     owner: StudioWindow,
 ) -> None:
-    owner.page.keyboard.press("Control+Shift+k")
+    owner.key("Control+Shift+k")
     owner.page.wait_for_url("**/-/kinds")
     for label in ("Chat", "Persona memory", "Afterthought", "Summary", "Autofill", "Utility"):
         heading = owner.page.get_by_role("heading", name=label, exact=True, level=2)
         if label != "Utility":
             expect(heading).to_be_visible()
-    owner.page.get_by_role("link", name="session_title").click()
+    owner.press(owner.page.get_by_role("link", name="session_title"))
     owner.page.wait_for_url("**/studio/prompts/session_title")
 
 
@@ -349,9 +349,9 @@ def test_a_problem_leads_to_the_field_where_it_is_mended(
 ) -> None:
     new_block(prompts, "doubtful", "Be kind.", keep_with="nowhere")
     owner.click("Check", role="link")
-    owner.page.get_by_role("link", name=re.compile("keep_with|nowhere")).first.click()
+    owner.press(owner.page.get_by_role("link", name=re.compile("keep_with|nowhere")).first)
     owner.page.wait_for_url("**/studio/prompts/doubtful#f-keep_with")
-    owner.page.wait_for_load_state()  # what is written before its scripts are there is not seen
+    owner.settle()  # what is written before its scripts are there is not seen
     field = owner.page.get_by_label("Stays or goes with")
     expect(field).to_be_focused()
     field.fill("")
@@ -370,14 +370,14 @@ def test_a_block_is_made_copied_renamed_deleted_and_brought_back(
     owner: StudioWindow, prompts: Prompts
 ) -> None:
     page = owner.page
-    page.keyboard.press("Alt+n")
+    owner.key("Alt+n")
     page.wait_for_url("**/-/new")
     page.get_by_label("Id: small letters, digits, dashes").fill("made_here")
     page.get_by_label("Name").fill("Made here")
     page.get_by_label("Text").fill("Be kind.")
     owner.click("Create the block")
     page.wait_for_url("**/studio/prompts/made_here")
-    page.keyboard.press("Control+Shift+d")
+    owner.key("Control+Shift+d")
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Id of the copy").fill("copied_here")
     answer(owner, "Duplicate")
@@ -470,8 +470,9 @@ def test_the_second_of_two_tabs_is_told_and_sees_both_texts(
 ) -> None:
     new_block(prompts, "shared", "Be kind.")
     owner.go("/studio/prompts/shared")
-    second = owner.page.context.new_page()
-    second.goto(f"{owner.url}/studio/prompts/shared")
+    other = StudioWindow(owner.page.context.new_page(), owner.url)
+    other.go("/studio/prompts/shared")
+    second = other.page
     expect(second.get_by_text("also open in another window").first).to_be_visible()
     second.get_by_role("textbox", name="Text of default", exact=True).click()
     second.keyboard.press("Control+a")
@@ -526,8 +527,8 @@ def test_changes_are_shown_undone_redone_and_any_revision_brought_back(
     owner.click("Redo")
     owner.see("The undo is taken back")
     expect(editor(owner, "Text of default")).to_have_text("Be quick.")
-    owner.page.get_by_role("link", name=re.compile("revisions$")).click()
-    owner.page.get_by_role("link", name=re.compile("save: too slow")).click()
+    owner.press(owner.page.get_by_role("link", name=re.compile("revisions$")))
+    owner.press(owner.page.get_by_role("link", name=re.compile("save: too slow")))
     expect(owner.page.locator(".diff .added")).to_contain_text("Be quick.")
     expect(owner.page.locator(".diff .removed")).to_contain_text("Be kind.")
     owner.click("Go back to 1")
@@ -564,13 +565,13 @@ def pretend_older_base(shelf: Shelf, block_id: str) -> None:
 def test_every_page_is_a_key_away(owner: StudioWindow) -> None:
     for keys, path in (("p", "preview"), ("k", "kinds"), ("n", "new")):
         owner.go("/studio/prompts")
-        owner.page.keyboard.press(f"Control+Shift+{keys}")
+        owner.key(f"Control+Shift+{keys}")
         owner.page.wait_for_url(f"**/-/{path}")
     owner.go("/studio/prompts/-/check")
     owner.see("Revision")
     owner.go("/studio/prompts/style?variant=default")
     write(owner, "Text of default", "Be brief.")
-    owner.page.keyboard.press("Control+s")
+    owner.key("Control+s")
     owner.see("Saved.")
 
 

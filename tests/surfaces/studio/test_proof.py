@@ -185,7 +185,7 @@ def test_a_person_checks_everything_an_export_and_a_broken_copy_of_it(
     visitor.click("Check everything", role="link")
     visitor.see("Everything holds.")
     visitor.page.wait_for_url("**/studio/proof?check=all")
-    visitor.page.reload()
+    visitor.reload()
     visitor.see("Everything holds.")
     page.get_by_label("Choose an export").set_input_files(file)
     visitor.see("This export holds.")

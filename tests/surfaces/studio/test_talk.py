@@ -9,11 +9,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 from tests.rounds import calls, says
 from tests.surfaces.api.api_home import Obliging
 from tests.surfaces.serve.served import make_home, serving
-from tests.surfaces.studio.browser import StudioWindow, needs_browser, window
+from tests.surfaces.studio.browser import StudioWindow, needs_browser, profile, window
 from tests.surfaces.studio.studio_home import PERSONA, SCRIPT, BrowserTab, StudioHome
 
 API = f"/mentis/v1/personas/{PERSONA}"
@@ -132,15 +132,15 @@ def talking(
         yield visitor
 
 
-def sign_in(page: Page, token: str) -> None:
-    page.get_by_label("Or come with a token").fill(token)
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("navigation", name="Screens")).to_be_visible(timeout=20_000)
+def sign_in(visitor: StudioWindow, token: str) -> None:
+    visitor.page.get_by_label("Or come with a token").fill(token)
+    visitor.key("Enter")
+    expect(visitor.page.get_by_role("navigation", name="Screens")).to_be_visible()
 
 
-def say(page: Page, words: str) -> None:
-    page.get_by_label("Message to").fill(words)
-    page.keyboard.press("Enter")
+def say(visitor: StudioWindow, words: str) -> None:
+    visitor.page.get_by_label("Message to").fill(words)
+    visitor.key("Enter")
 
 
 @needs_browser
@@ -157,14 +157,14 @@ def test_tools_are_seen_at_work_and_approved_in_place(browser: Browser, tmp_path
     asking = {"acts__ask": '["temperature"]'}
     with talking(make_home(tmp_path), provider, browser, **asking) as visitor:
         page = visitor.page
-        say(page, "How warm is Porto?")
+        say(visitor, "How warm is Porto?")
         visitor.see("Waits for your yes")
         visitor.click("No")
-        expect(page.get_by_text("Waits for your yes")).to_have_count(0, timeout=20_000)
-        say(page, "And Faro?")
+        expect(page.get_by_text("Waits for your yes")).to_have_count(0)
+        say(visitor, "And Faro?")
         visitor.see("Waits for your yes")
         visitor.click("Yes, do it")
-        expect(page.get_by_text("Waits for your yes")).to_have_count(0, timeout=20_000)
+        expect(page.get_by_text("Waits for your yes")).to_have_count(0)
         expect(page.get_by_text("came back from").first).to_be_visible()
         assert visitor.faults == []
 
@@ -179,14 +179,14 @@ def test_a_conversation_is_named_edited_branched_and_given_files(
     visitor.go(f"{TALK}/garden")
     visitor.turn_on_writing()
     page.get_by_label("Message to").fill("not yet")
-    page.reload()
+    visitor.reload()
     expect(page.get_by_label("Message to")).to_have_value("not yet")
-    say(page, "What grows?")
+    say(visitor, "What grows?")
     visitor.see("Roses.")
     expect(page.get_by_label("Message to")).to_have_value("")
     visitor.click("Rename")
     page.get_by_label("Name of this conversation").fill(f"Garden {SCRIPT}")
-    page.keyboard.press("Enter")
+    visitor.key("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Garden {SCRIPT}")
     expect(page.get_by_role("link", name=f"Garden {SCRIPT}")).to_be_visible()
     visitor.click("Edit")
@@ -202,10 +202,10 @@ def test_a_conversation_is_named_edited_branched_and_given_files(
     for name in ("a.txt", "b.txt", "c.txt"):
         expect(page.get_by_role("button", name=f"Leave out {name}")).to_be_visible()
     visitor.click("Leave out a.txt")
-    say(page, "Read these")
+    say(visitor, "Read these")
     visitor.see("I read it.")
     expect(page.locator("#room .files li")).to_have_count(2)
-    page.get_by_role("button", name="Branch").last.click()
+    visitor.press(page.get_by_role("button", name="Branch").last)
     page.wait_for_url("**/talk-*")
     visitor.see("I read it.")
     assert visitor.faults == []
@@ -220,7 +220,7 @@ def test_what_others_say_and_what_it_thinks_appear_by_themselves(
     visitor.go(f"{TALK}/kitchen")
     page = visitor.page
     with page.expect_response(f"**{API}/events"):
-        page.reload()
+        visitor.reload()
     tab.post(f"{API}/sessions/kitchen/turns", json={"text": "Are you there?"})
     visitor.see("Hello there.")
     tab.post(f"{API}/sessions/kitchen/afterthought", json={})
@@ -239,7 +239,7 @@ def test_what_is_being_written_stays_when_somebody_else_says_something(
     studio.provider.play(says("Two eggs."), says("And flour."))
     visitor.go(f"{TALK}/cake")
     visitor.turn_on_writing()
-    say(page, "What goes in?")
+    say(visitor, "What goes in?")
     visitor.see("Two eggs.")
     visitor.click("Edit")
     words = page.get_by_label("Your message in other words")
@@ -259,28 +259,27 @@ def test_a_server_that_stops_in_the_middle_is_waited_for_and_what_it_kept_is_sho
 ) -> None:
     home, begun = make_home(tmp_path), {"choices": [{"delta": {"content": "Long ago "}}]}
     stopping = {"web__drain_seconds": "0"}
-    with serving(home, Obliging([begun, "wait"]), embedder=None, **stopping) as served:
-        port = urlsplit(served.url).port or 0
-        token = served.new_token("desk", scope="chat")
-        context = browser.new_context()
-        page = context.new_page()
-        page.goto(f"{served.url}/studio/talk")
-        sign_in(page, token)
-        page.goto(f"{served.url}{TALK}/door")
-        page.get_by_role("banner").get_by_role("switch").click()
-        say(page, "Tell me a story")
-        expect(page.get_by_text("Long ago")).to_be_visible(timeout=20_000)
-    expect(page.get_by_text("The server stopped while")).to_be_visible(timeout=20_000)
-    with serving(home, Obliging(), embedder=None, port=str(port)):
-        expect(page.get_by_text("What was said is kept")).to_be_visible(timeout=30_000)
-        page.get_by_role("link", name="Sign in again").click()
-        sign_in(page, token)
-        page.goto(f"http://127.0.0.1:{port}{TALK}/door")
-        expect(page.get_by_text("Tell me a story").first).to_be_visible()
-        page.get_by_role("banner").get_by_role("switch").click()
-        page.get_by_role("button", name="Answer again").click()
-        expect(page.get_by_text("Good morning.")).to_be_visible(timeout=20_000)
-        context.close()
+    with profile(browser) as context:
+        with serving(home, Obliging([begun, "wait"]), embedder=None, **stopping) as served:
+            port = urlsplit(served.url).port or 0
+            token = served.new_token("desk", scope="chat")
+            visitor = StudioWindow(context.new_page(), served.url)
+            visitor.go("/studio/talk")
+            sign_in(visitor, token)
+            visitor.go(f"{TALK}/door")
+            visitor.turn_on_writing()
+            say(visitor, "Tell me a story")
+            visitor.see("Long ago")
+        visitor.see("The server stopped while")
+        with serving(home, Obliging(), embedder=None, port=str(port)):
+            expect(visitor.page.get_by_text("What was said is kept")).to_be_visible(timeout=30_000)
+            visitor.click("Sign in again", role="link")
+            sign_in(visitor, token)
+            visitor.go(f"{TALK}/door")
+            visitor.see("Tell me a story")
+            visitor.turn_on_writing()
+            visitor.click("Answer again")
+            visitor.see("Good morning.")
 
 
 @needs_browser

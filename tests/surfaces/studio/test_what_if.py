@@ -152,8 +152,8 @@ def test_a_person_tries_a_text_runs_it_saves_it_and_undoes_it(
         page = visitor.page
         visitor.click("What if", role="link")
         page.get_by_label("Find a block").fill("style")
-        page.keyboard.press("Enter")
-        page.get_by_role("link", name="style").last.click()
+        visitor.key("Enter")
+        visitor.press(page.get_by_role("link", name="style").last)
         row = page.get_by_role("row").filter(has_text="default").first
         field = page.get_by_label("Text of the wording default")
         expect(field).to_have_value(WORDS)
@@ -164,7 +164,7 @@ def test_a_person_tries_a_text_runs_it_saves_it_and_undoes_it(
         expect(page.get_by_role("row").filter(has_text="nobody").first).to_contain_text(
             "price unknown"
         )
-        page.get_by_text("The whole prompt").click()
+        visitor.press(page.get_by_text("The whole prompt"))
         expect(page.locator("[data-prompt] .same")).to_contain_text("What always holds")
         page.get_by_role("radio", name=f"{PERSONA} on other").check()
         expect(page).to_have_url(re.compile("route=other"))
@@ -176,7 +176,7 @@ def test_a_person_tries_a_text_runs_it_saves_it_and_undoes_it(
         page.get_by_label("Turn", exact=True).select_option(str(BROKEN))
         visitor.see("Six. <script>")
         visitor.click("See what it would cost")
-        page.get_by_role("button", name="Run it: at most $").click()
+        visitor.press(page.get_by_role("button", name="Run it: at most $"))
         visitor.see("A new answer.")
         page.get_by_label("Why").fill("shorter")
         visitor.click("Save the text")
