@@ -32,7 +32,7 @@ _PATIENCE = 20_000  # milliseconds: a machine may have other work
 _LEAVING = """
 const leave = (away) => { window.leaving = away; };
 navigation.addEventListener("navigate", (event) => {
-  if (!event.hashChange && event.downloadRequest === null) leave(true);
+  if (!event.destination.sameDocument && event.downloadRequest === null) leave(true);
 });
 navigation.addEventListener("navigateerror", () => leave(false));
 window.addEventListener("submit", (event) => {
