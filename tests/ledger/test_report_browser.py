@@ -185,6 +185,16 @@ def test_what_was_added_taken_away_or_hidden_is_named(
     assert (kind, where in told) == ("broken", True), told
 
 
+def test_the_rows_of_an_entry_that_does_not_hold_are_marked_and_led_to(
+    reader: Reader, report: bytes
+) -> None:
+    changed = report.decode().replace("The letter is on its way", "The letter was sent", 1)
+    assert reader.judge(changed.encode())[0] == "broken"
+    marked = reader.page.locator("tr.changed")
+    assert {row.get_attribute("data-entry") for row in marked.all()} == {"3"}
+    expect(reader.page.locator("#check li a")).to_have_attribute("href", "#entry-3")
+
+
 def test_a_script_that_was_changed_does_not_run_and_nothing_turns_green(
     reader: Reader, report: bytes
 ) -> None:

@@ -41,8 +41,8 @@ _NEEDED = ("entries.jsonl", "checkpoints.txt", "ledger.json")
 _DATA = (*_NEEDED, "dropped.txt", "texts.jsonl")  # what report.html holds as well
 _MEMBERS = (*_DATA, "verify.py", "README.txt", "report.html")
 # SHA-256 of the script and the style that this version puts into report.html.
-_SCRIPT = "b128a4aba2412e104de14be04a7f0cfc8de7516fa84ec3dfd214b45cc6d84659"
-_STYLE = "e4c2256104c95e430218583a773712a7ee673d271ec0d7fda0d8a1fd010d50a0"
+_SCRIPT = "67e48bbc013929bcc30c109523ad91c15018e7d46d31f994767956ff7cd4ee52"
+_STYLE = "8483b1a336bdb04c4dbb604415217d1e6c0a3c4302533340cd849529a9ceba63"
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _MOST_ABOUT, _MOST_NOTES = 64 * 1024, 64 * 1024 * 1024
 _MOST_LINE, _MOST_NOTE = 8 * 1024 * 1024, 16 * 1024

@@ -237,11 +237,20 @@ def _told(problem: Problem) -> str:
     return f"{problem.location}: {problem.message}" if problem.location else problem.message
 
 
+def _meant(steps: KeyPath) -> str:
+    """The nearest name at that place; a bare name that a section has is taken for that one."""
+    sections = [(name,) for name in names_in(())]
+    places = [*sections, ("routes", "default"), ("routes", "default", "options")]
+    inner = [".".join((*at, steps[0])) for at in places if steps[0] in names_in(at)]
+    if len(steps) == 1 and inner:
+        return f"did you mean {' or '.join(map(repr, inner[:3]))}?"
+    return did_you_mean(steps[-1], [*names_in(steps[:-1]), *older_names(steps[:-1])])
+
+
 def _problem(detail: ErrorDetails, text: str, path: Path | None, written: WrittenKeys) -> Problem:
     steps = tuple(str(step) for step in detail["loc"])
     unknown = detail["type"] == "extra_forbidden"
-    known = [*names_in(steps[:-1]), *older_names(steps[:-1])]
-    hint = did_you_mean(steps[-1], known) if unknown else ""
+    hint = _meant(steps) if unknown else ""
     name = next((n for k, n in written.variables.items() if k[: len(steps)] == steps), None)
     steps = steps if name else written.older.get(steps, steps)
     key = ".".join(steps)

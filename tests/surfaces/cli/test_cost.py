@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from anyio import to_thread
@@ -262,9 +263,12 @@ async def test_what_is_printed_fits_the_terminal(
         await agent.chat("First", session="a-session-with-quite-a-long-name-that-goes-on")
         await agent.chat("Second", session="short")
     monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("mentis.surfaces.cli.output.stream_width", Mock(return_value=width))
     for words in (("cost", "--by", "session"), ("cost", "--by", "block"), ("why",)):
         lines = mentis(*words, "--home", home).out.splitlines()
         assert max(map(len, lines)) <= max(width, 74), words  # figures are never cut
+        if "session" in words:
+            assert any("a-session-with-quite-a-long-name-that-goes-on" in line for line in lines)
 
 
 async def test_blocks_add_up_to_everything(mentis: Mentis, home: Path) -> None:

@@ -1,17 +1,40 @@
-"""Screens of the page on the command line, drawn again."""
+"""Screens of the documentation, drawn again at 80 columns."""
 
 from __future__ import annotations
 
 import io
+import re
+import shlex
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
+import anyio
 import pytest
 from tests.docs.pictures import check_picture
 
+from mentis import Agent, Parts
+from mentis.ports.clock import FixedClock
 from mentis.surfaces.cli.main import run
+from mentis.testing import CountingIds, ScriptedProvider
 
-PAGE = "reference/command-line.md"
+COMMAND_LINE = "reference/command-line.md"
+PROVE = "guides/prove-what-your-agent-did.md"
+PRODUCTION = "guides/run-it-in-production.md"
 WIDTH = 80
+# What is another in every home, written as something of the same length.
+_STEADY = (
+    (re.compile(r"(?<=mentis\.local/)[0-9a-f]{16}"), "2f6c1a0b9d8e7f43"),
+    (re.compile(r"(?<=-)[0-9a-f]{8}(?=/key-)"), "d651e4ac"),
+    (re.compile(r"\b[0-9a-f]{64}\b"), f"{'5be0a1c94d27f386' * 4}"),
+    (re.compile(r"\b[0-9a-f]{16}\b(?!/)"), "5be0a1c94d27f386"),
+    (re.compile(r"(?<![\w+/])[\w+/]{43}="), f"{'kN4x7Qm2Vb9sT0yR' * 2}kN4x7Qm2Vb9="),
+    (re.compile(r"[\d.]+ (?=GB free)"), "82.0 "),
+    (re.compile(r"(?<=\"time\": \")[^\"]*"), "2026-01-01T00:00:00.000Z"),
+)
+
+
+_GONE = re.compile(r"\x1b\[\?25l.*?\x1b\[\?25h\n?", re.DOTALL)  # a bar that was there
 
 
 class Terminal(io.StringIO):
@@ -23,6 +46,43 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.fixture
+def screen(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """What commands show, one after the other, in the folder where `home` is."""
+    monkeypatch.setenv("MENTIS_HOME", str(home))
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    monkeypatch.chdir(home.parent)
+
+    def show(*commands: str) -> str:
+        shown = ""
+        for line in commands:
+            terminal = Terminal()
+            with monkeypatch.context() as patch:
+                patch.setattr("sys.stdout", terminal)
+                patch.setattr("sys.stderr", terminal)
+                run(shlex.split(line)[1:])
+            shown += f"$ {line}\n{_GONE.sub('', terminal.getvalue())}"
+        for pattern, steady in _STEADY:
+            shown = pattern.sub(steady, shown)
+        return shown
+
+    return show
+
+
+def _talk(home: Path) -> None:
+    """Two turns, a second apart."""
+
+    async def talk() -> None:
+        clock = FixedClock(step=timedelta(seconds=1))
+        provider = ScriptedProvider(["Vega is up.", "Clouds."])
+        parts = Parts(provider=provider, clock=clock, ids=CountingIds())
+        async with Agent.open(home, parts=parts) as agent:
+            await agent.chat("What do you see?")
+            await agent.chat("And now?")
+
+    anyio.run(talk)
+
+
 @pytest.mark.parametrize(
     ("name", "line"),
     [
@@ -32,15 +92,36 @@ class Terminal(io.StringIO):
     ],
 )
 def test_a_screen_in_the_docs_is_what_the_command_shows(
-    name: str, line: str, home: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, line: str, screen: Callable[..., str]
 ) -> None:
-    monkeypatch.setenv("MENTIS_HOME", str(home))
-    monkeypatch.setenv("COLUMNS", str(WIDTH))
-    screen = Terminal()
-    with monkeypatch.context() as patch:
-        patch.setattr("sys.stdout", screen)
-        patch.setattr("sys.stderr", screen)
-        run(line.split()[1:])
-    shown = screen.getvalue()
+    shown = screen(line)
     assert all(len(one) <= WIDTH for one in shown.splitlines())
-    check_picture(PAGE, name, f"$ {line}\n{shown}")
+    check_picture(COMMAND_LINE, name, shown)
+
+
+def test_what_an_auditor_gets_looks_as_in_the_guide(home: Path, screen: Callable[..., str]) -> None:
+    _talk(home)
+    check_picture(PROVE, "verify", screen("mentis verify"))
+    check_picture(
+        PROVE,
+        "export",
+        screen(
+            "mentis export ada.zip --with-texts --leave-out digests/payload",
+            "mentis ledger show ada.zip",
+        ),
+    )
+
+
+def test_health_looks_as_in_the_guide_with_the_key_and_without_it(
+    home: Path, screen: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _talk(home)
+    check_picture(PRODUCTION, "health", screen("mentis status health"))
+    monkeypatch.setenv("MENTIS_CONFIG", "another-machine")
+    check_picture(PRODUCTION, "missing-key", screen("mentis sessions list"))
+
+
+def test_an_upgrade_and_a_log_look_as_in_the_guide(screen: Callable[..., str]) -> None:
+    check_picture(PRODUCTION, "upgrade", screen("mentis upgrade"))
+    screen("mentis sense add 'It rains.'")
+    check_picture(PRODUCTION, "log", screen("mentis run --ticks 1 --log-format json"))

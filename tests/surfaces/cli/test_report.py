@@ -65,6 +65,15 @@ def test_one_long_word_does_not_take_the_grid_from_all_other_rows() -> None:
     ]
 
 
+def test_a_word_too_long_for_its_column_spills_over_and_is_whole() -> None:
+    rows = (*[("a", "queued", "x")] * 3, (ID, "queued", "by hand"))
+    assert lines(*rows, width=36)[2:] == [
+        *["a   queued  x"] * 3,
+        ID,
+        "    queued  by hand",
+    ]
+
+
 def test_a_column_that_says_nothing_takes_no_room_on_a_terminal_and_stays_in_a_pipe() -> None:
     assert lines(("a", "", "x"), width=80)[0] == "id  why"
     assert lines(("a", "", "x"), width=None)[0] == "id  state  why"

@@ -3,7 +3,7 @@
 // the program that wrote the page; what is shown is worked out as report/story.py does it.
 "use strict";
 (() => {
-  const STYLE = "e4c2256104c95e430218583a773712a7ee673d271ec0d7fda0d8a1fd010d50a0"; // SHA-256 of the style of this page
+  const STYLE = "8483b1a336bdb04c4dbb604415217d1e6c0a3c4302533340cd849529a9ceba63"; // SHA-256 of the style of this page
   const MOST = 500, LONG = 1200, SHORT = 400;
   const KINDS = ["erasure", "key", "rollback", "rotation", "retention"];
   const NAMES = new Map(Object.entries({
@@ -737,6 +737,13 @@
   // ---- the page says what was found
 
   const element = (tag, text) => { const made = document.createElement(tag); made.textContent = text; return made; };
+  // The first row of an entry that does not hold; all of its rows are marked, after they were compared.
+  const markRows = (named) => {
+    const rows = named ? [...document.querySelectorAll(`[data-entry="${named[1]}"]`)] : [];
+    for (const row of rows) row.classList.add("changed");
+    if (rows.length) rows[0].id = `entry-${named[1]}`;
+    return rows[0];
+  };
   const say = (kind, word, lines, faults) => {
     const box = document.getElementById("check");
     const told = element("p", ""), first = element("b", word);
@@ -744,7 +751,11 @@
     const parts = [told];
     if (faults.length) {
       const found = document.createElement("ul");
-      for (const one of faults.slice(0, 20)) found.append(element("li", one));
+      for (const one of faults.slice(0, 20)) {
+        const row = markRows(/^entry (\d+)/.exec(one)), link = element(row ? "a" : "span", one), item = document.createElement("li");
+        if (row) link.href = `#${row.id}`;
+        item.append(link); found.append(item);
+      }
       if (faults.length > 20) found.append(element("li", `and ${count(faults.length - 20)} more`));
       parts.push(found);
     }

@@ -241,7 +241,7 @@ def _changed(call: ApiCall, change: object) -> dict[str, object]:
 # Routes
 
 
-@table.get("/routes", RoutesAnswer, scope="admin", commands=("routes check",))
+@table.get("/routes", RoutesAnswer, scope="admin", commands=("routes list", "routes check"))
 def list_routes(call: ApiCall) -> dict[str, object]:
     """Check every route: address, key, weights, recordings, fallbacks. No server is contacted."""
     return _checked(call, None, live=False)

@@ -14,6 +14,7 @@ from mentis.values.words import quantity
 
 from .acts_show import KEY, flight_line, moment, outcome_lines, story_lines, waiting_lines
 from .asking import confirm, login, refuse_unasked
+from .groups import RenamedChoice, RenamedGroup
 from .options import Number, home_option, home_path, persona_option, route_option
 from .output import say
 from .report import Note, Report, Text, json_wanted, prints_report, show_notes
@@ -45,7 +46,7 @@ continue_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=RenamedGroup, names={"list": "log"})
 def acts() -> None:
     """Approve or deny acts, and see what became of each.
 
@@ -125,7 +126,7 @@ def approve(  # one parameter for each option
 
     The yes is to these arguments and this definition: if either changes, it is not done. Exit code
     1 when it was approved and then not done. With --continue the model is told what came of it and
-    answers, unless somebody wrote since: then the next turn tells it.
+    answers, unless somebody has written since: then the next turn tells it.
     """
     if later and go_on:
         raise click.UsageError("--later leaves it to the next turn, and --continue goes on now")
@@ -262,7 +263,7 @@ def _resume(done: Report, session: str, *, persona: str | None, route: str) -> R
 )
 @click.option(
     "--state",
-    type=click.Choice(_STATES),
+    type=RenamedChoice(_STATES, older={"pending": "waiting"}),
     metavar="STATE",
     help=f"Only those that stand so: {', '.join(_STATES)}.",
 )
@@ -285,7 +286,8 @@ def log(*, last: int, state: str | None, name: str | None, persona: str | None) 
             yield Note(flight_line(one))
         for fault in faults:
             yield Note(f"cannot be read: {safe(fault.message)}; {safe(fault.hint)}")
-        yield Note(f"{quantity(len(found), 'act')}; `mentis acts show KEY` tells all of one")
+        more = "; `mentis acts show KEY` tells all of one" if found else ""
+        yield Note(f"{quantity(len(found), 'act')}{more}")
 
     return Report(data, text())
 
@@ -321,7 +323,8 @@ def run(*, persona: str | None) -> Report:
 def result(key: str, *, persona: str | None) -> Report:
     """Print the whole result of an act.
 
-    Somebody else wrote it. In a pipe it comes as it is; on a terminal what cannot be seen is shown.
+    Somebody else wrote it. In a pipe it comes as it is; on a terminal, invisible characters are
+    shown.
     """
     with _open(persona, readonly=True) as service:
         text = service.result(key)

@@ -81,7 +81,7 @@ class ChatChoice:
     "--regenerate",
     "begin",
     flag_value="regenerate",
-    help="Ask once more with your last message; the earlier answer is kept, and no longer told.",
+    help="Ask for another answer to your last message; the earlier one is kept, and not sent.",
 )
 @click.option(
     "--first", "begin", flag_value="first", help="Let the persona begin a new conversation."
@@ -104,7 +104,7 @@ class ChatChoice:
     is_flag=True,
     flag_value=False,
     default=True,
-    help="In a conversation: do not go on with a turn once you decided on what it waited for.",
+    help="In a conversation: do not go on with a turn after you decided on what it waited for.",
 )
 @attach_option
 @reply_to_option
@@ -134,9 +134,8 @@ def chat(choice: ChatChoice) -> int:
     being done in between is told on standard error. In a conversation you are asked about what
     waits for a yes, and the turn goes on with what came of it.
 
-    With --schema, an answer that is not in its form is asked for again, and exits with 1 where it
-    stays so.
-    With `features.afterthoughts`, the persona may write once more while you are silent.
+    With --schema, an answer that does not fit it is asked for again; exit code 1 if it still does
+    not. With `features.afterthoughts`, the persona may write once more while you are silent.
     """
     if choice.begin is not None or choice.results_file is not None:
         return _begin(choice)

@@ -64,7 +64,7 @@ def compose(  # noqa: PLR0913  # each flag has its own name
     """Show what the model would be told, block by block, and why.
 
     Nothing is sent. TEXT stands for the message; the conversation so far is taken into account.
-    With --explain: which tools are declared and which only told of, which memories keep their
+    With --explain: which tools are declared and which are only named, which memories keep their
     place, what changing that would cost and gain, and the scores behind it. With --part: a prompt
     for another occasion; `mentis prompts preview --kinds` lists them.
     """

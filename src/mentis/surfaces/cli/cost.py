@@ -39,7 +39,7 @@ class Moment(click.ParamType[datetime]):
     type=click.Choice(get_args(CostKey)),
     default="day",
     show_default=True,
-    help="What to sum up by; `block` puts every prompt together again.",
+    help="What to group by; `block` puts every prompt together again.",
 )
 @click.option("--since", type=Moment(), metavar="WHEN", help="From then on: 2026-10-04, 7d, 12h.")
 @click.option("--until", type=Moment(end=True), metavar="WHEN", help="Up to then; a day is whole.")

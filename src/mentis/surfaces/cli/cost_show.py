@@ -14,6 +14,7 @@ from mentis.values.words import quantity
 
 from .report import Note, Text
 from .shown import safe
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.values.cost import CacheLoss, Cost, CostGroup, CostReport, TurnCost
@@ -31,7 +32,7 @@ def report_lines(report: CostReport) -> Iterator[Text]:
     else:
         several = len({group.agent for group in report.groups}) > 1
         rows = [(_name(group, several=several), group.cost) for group in report.groups]
-        yield "\n".join(_table(report.by, rows, report.total))
+        yield _table(report.by, rows, report.total)
         if len(rows) > 1:
             timed = report.by in ("day", "turn")
             drawn = rows[-_MOST_BARS:] if timed else rows[:_MOST_BARS]
@@ -63,18 +64,10 @@ def _name(group: CostGroup, *, several: bool) -> str:
     return safe(f"{group.agent}: {group.name}" if several and group.agent else group.name)
 
 
-def _table(by: str, rows: Sequence[tuple[str, Cost]], total: Cost) -> Iterator[str]:
-    lines = [(by, *_HEADS), *((name, *_cells(cost)) for name, cost in rows)]
+def _table(by: str, rows: Sequence[tuple[str, Cost]], total: Cost) -> TextTable:
+    lines = [(name, *_cells(cost)) for name, cost in rows]
     lines += [("total", *_cells(total))] if len(rows) > 1 else []
-    widths = [max(len(line[place]) for line in lines) for place in range(len(_HEADS) + 1)]
-    room = shutil.get_terminal_size().columns - sum(widths[1:]) - 2 * len(_HEADS)
-    widths[0] = min(widths[0], max(room, 10))
-    for number, line in enumerate(lines):
-        if number == len(rows) + 1 or number == 1:
-            yield "-" * (sum(widths) + 2 * len(_HEADS))
-        name = _short(line[0], widths[0])
-        cells = (cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))
-        yield "  ".join((name.ljust(widths[0]), *cells))
+    return TextTable((by, *_HEADS), lines, right=_HEADS)
 
 
 def _cells(cost: Cost) -> tuple[str, ...]:

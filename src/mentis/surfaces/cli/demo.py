@@ -68,7 +68,7 @@ def demo(keep: Path | None) -> Report:
 
     A home is made with a shipped persona; its blocks are listed, composed and rendered; the
     embedded model answers, uses a tool, and then thinks by itself; the record is verified; then a
-    copy of it is tampered with, and verification names the entry. At last a program that knows
+    copy of it is tampered with, and verification names the entry. Finally, a program that knows
     nothing of Mentis asks the same model, and its calls are recorded and explained. Exit code 1
     when any claim does not hold.
     """

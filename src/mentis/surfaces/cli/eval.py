@@ -78,7 +78,7 @@ def selection(  # noqa: PLR0913  # one parameter for each option
     """Measure selection on a set of tasks: FOLDER, files, or the shipped one.
 
     Exit code 1 when a task of a folder or of the shipped set shares three content words in a row
-    with a description, an example or a phrase that ships; of files it is only told.
+    with a description, an example or a phrase that ships; for files it is only reported.
     """
     from functools import partial
 

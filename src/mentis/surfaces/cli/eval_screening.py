@@ -29,7 +29,7 @@ def screening_command(file: Path, *, text_only: bool) -> Report:
     Each line is {"text": "...", "label": 1, "lang": "en", "source": "..."}; label 1 is an attack.
     Recall at 1 and 5 percent uses the false positives of the whole file; `dropped` and `wrongly`
     are what happens at the thresholds in force. Each text gets the vector it would be stored with.
-    Where the home has patterns of your own, it is told how many the others find (leave one out).
+    Where the home has patterns of your own, it says how many the others find (leave one out).
     """
     from mentis.codec.forms import to_object
     from mentis.memories.screening import labelled_file, open_screener

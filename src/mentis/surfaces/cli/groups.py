@@ -1,15 +1,15 @@
-"""Groups of commands whose older names still work."""
+"""Groups of commands, and choices, whose other names work too."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 
 class RenamedGroup(click.Group):
-    """`names` are older names of commands; `rm` and `remove` mean the same everywhere.
+    """`names` are other names of commands; `rm` and `remove` mean the same everywhere.
 
     Help lists what a command is called now.
     """
@@ -23,3 +23,14 @@ class RenamedGroup(click.Group):
         if found is None and cmd_name in self._names:
             found = super().get_command(ctx, self._names[cmd_name])
         return found
+
+
+class RenamedChoice(click.Choice[str]):
+    """A choice; `older` are other words for some of it, which help does not list."""
+
+    def __init__(self, choices: Sequence[str], older: Mapping[str, str]) -> None:
+        super().__init__(choices)
+        self._older = older
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401  # click's own
+        return super().convert(self._older.get(value, value), param, ctx)

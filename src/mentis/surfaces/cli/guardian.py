@@ -137,7 +137,7 @@ def _judged_fresh(data: bytes, profile: str | None, file: str, *, response: bool
 @home_option
 @prints_report
 def prove(*, profile: str) -> Report:
-    """Search for a window of every type in every situation that the profile lets pass.
+    """Search, for every type and situation, for a window that the profile lets pass.
 
     Prints a witness for each, or the fewest rules that cannot hold together. Exit code 1 when
     there is a conflict that the profile does not declare.

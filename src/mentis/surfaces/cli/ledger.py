@@ -177,7 +177,7 @@ def checkpoint(*, listed: bool, init: bool, new_key: bool, persona: str | None) 
     """Sign how long the ledger is and what is in it; print the note.
 
     Give the note to somebody, or name an anchor: a checkpoint that only this machine has says
-    nothing to others. They are also made by themselves, after `ledger.checkpoint_entries` entries
+    nothing to others. They are also made automatically, after `ledger.checkpoint_entries` entries
     or `ledger.checkpoint_seconds` seconds, and when a program ends.
     """
     from mentis.record.record_data import checkpoint_data, checkpoints_data

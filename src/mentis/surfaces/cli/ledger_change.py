@@ -37,14 +37,14 @@ def erase(
 ) -> Report:
     """Remove values and their salts from an entry, for good.
 
-    What stays is the commitment, which nobody can guess back, and a signed entry that says what
-    was erased and why. The record still verifies. Without --field everything goes but the
-    delivery: by that the same draft is known when it comes again, and not recorded anew;
-    `--field delivery` takes it away, too. With `window` go the digest of the draft and
-    the judgement, which quotes it; what an act left beside its entry goes as well, once the act
-    has ended. With a turn goes what was said in it: its place in the session stays, empty. Cut
-    short, the same command ends it. Where the database may keep a copy that Mentis cannot remove
-    (PostgreSQL does), that is said.
+    What stays is the commitment, which nobody can guess back, and a signed entry that says what was
+    erased and why. The record still verifies. Without --field everything goes but the delivery: by
+    that the same draft is known when it comes again, and not recorded anew; `--field delivery`
+    takes it away, too. With `window` go the digest of the draft and the judgement, which quotes it;
+    what an act left beside its entry goes as well, once the act has ended. With a turn goes what
+    was said in it: its place in the session stays, empty. If it was interrupted, the same command
+    finishes it. Where the database may keep a copy that Mentis cannot remove (PostgreSQL does),
+    that is said.
     """
     from mentis.record.record import fields_to_erase
     from mentis.record.record_data import erase_entry, erasure_data

@@ -55,7 +55,7 @@ def live(
 
     With --updates everything is a line of JSON, the opening too. A line of input is an object that
     says what is around the conversation now (`place`, `weather`, `feeling`, `people`, `thoughts`,
-    `recent`, `voice`), or empty: look again. Of what is attached the words are told. Nothing is
+    `recent`, `voice`), or empty: look again. Of attachments, the words are told. Nothing is
     sent anywhere; what was told is recorded.
     """
     from mentis.ask.attachments import attach

@@ -49,7 +49,7 @@ decay_option = click.option(
     type=float,
     metavar="DAYS",
     callback=_days,
-    help="After so many days, more than 0, a memory counts half.",
+    help="A memory this old counts half; more than 0.",
 )
 
 
@@ -96,8 +96,8 @@ def why(query: str, *, memory_id: str | None, persona: str | None, **given: obje
 
 @click.command("list", epilog="For example: mentis memory list --kind decision --json")
 @filter_options
-@click.option("--limit", type=Number(1), metavar="N", help="Only the first so many.")
-@click.option("--after", default="", metavar="ID", help="Go on behind this one.")
+@click.option("--limit", type=Number(1), metavar="N", help="At most this many.")
+@click.option("--after", default="", metavar="ID", help="Start after this one.")
 @common
 def list_(*, limit: int | None, after: str, persona: str | None, **given: object) -> Report:
     """List memories, in the order of their ids."""
@@ -108,7 +108,7 @@ def list_(*, limit: int | None, after: str, persona: str | None, **given: object
 
 @click.command(epilog='For example: mentis memory quarantine --release ID -m "it is a quote"')
 @click.option("--release", metavar="ID", help="Let this one out; it stays marked.")
-@click.option("--again", is_flag=True, help="Look anew at what nobody could look at.")
+@click.option("--again", is_flag=True, help="Screen again what could not be screened.")
 @click.option("-m", "--reason", default="", metavar="TEXT", help="Why: it is recorded.")
 @common
 def quarantine(*, release: str | None, again: bool, reason: str, persona: str | None) -> Report:

@@ -38,7 +38,7 @@ def said_options(command: F) -> F:
     options = (
         click.option("--kind", type=WRITTEN, default="fact", show_default=True, help="What it is."),
         click.option("--scope", default="", metavar="NAME", help="Where it holds; empty: always."),
-        click.option("--tag", "tags", multiple=True, metavar="WORD", help="A tag; as many as fit."),
+        click.option("--tag", "tags", multiple=True, metavar="WORD", help="A tag; repeatable."),
         click.option(
             "--confidence", type=float, default=1.0, show_default=True, help="How sure, 0 to 1."
         ),
@@ -52,7 +52,9 @@ def said_options(command: F) -> F:
         click.option("--source", default="cli", show_default=True, help="Where it comes from."),
         click.option("--session", default="", metavar="NAME", help="The conversation it is of."),
         click.option("--from", "valid_from", default="", metavar="TIME", help="Valid from then."),
-        click.option("--until", "valid_until", default="", metavar="TIME", help="Valid till then."),
+        click.option(
+            "--until", "valid_until", default="", metavar="TIME", help="Valid until then."
+        ),
     )
     for option in reversed(options):
         command = option(command)

@@ -6,7 +6,6 @@ import io
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from mentis.errors import MentisError
 
 from .shown import safe
 from .tables import TextTable, table_lines
+from .wrapping import prose_lines, stream_width
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -80,6 +80,11 @@ def emit(text: str, *, end: str = "\n") -> None:
     click.echo(f"{told}{end}", nl=False, color=True)  # else click takes escapes out of data
 
 
+def emit_prose(line: str) -> None:
+    """A line of ours on stdout: a terminal gets it broken between words."""
+    emit(prose_lines(line, stream_width(sys.stdout)))
+
+
 def as_talk(text: str) -> str:
     """What stderr may show of a text: names and messages come from anywhere."""
     return _unsteered(text, sys.stderr)
@@ -101,7 +106,8 @@ def printable(text: str) -> str:
 
 def say(text: str, *, dim: bool = False) -> None:
     """Talk on stderr; a terminal shows what would steer it, as with `emit`."""
-    told = dimmed(as_talk(text)) if dim else as_talk(text)
+    folded = prose_lines(as_talk(text), stream_width(sys.stderr))
+    told = dimmed(folded) if dim else folded
     write = _sayers[-1] if _sayers else partial(click.echo, err=True)
     write(told)
 
@@ -171,10 +177,15 @@ def emit_diff(diff: str) -> None:
 
 
 def emit_table(table: TextTable) -> None:
-    """A table on stdout: as wide as the terminal, and in a pipe as wide as it needs to be."""
+    """A table on stdout: as wide as the terminal, and in a pipe as wide as it needs to be.
+
+    A terminal is told when it is empty; in a pipe stand the names of its columns all the same.
+    """
     cells = [[safe(cell) for cell in row] for row in table.rows]
-    terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]  # None when closed
-    width = shutil.get_terminal_size().columns if terminal else None
+    width = stream_width(sys.stdout)
+    if not table.rows and width is not None:
+        say("nothing to list")
+        return
     rule = "-" if _narrow(sys.stdout) else "\u2500"
     for line in table_lines(TextTable(table.columns, cells, table.right), width=width, rule=rule):
         emit(line)

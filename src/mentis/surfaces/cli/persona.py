@@ -112,7 +112,9 @@ persona.add_command(new)
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("wish", metavar="WORDS", required=False, default="")
 @click.option("--accept", is_flag=True, help="Put it into persona.toml without asking.")
-@click.option("--draft", type=click.File("rb"), help="A draft (--json) instead of asking anew.")
+@click.option(
+    "--draft", type=click.File("rb"), help="Use this draft (from --json) instead of asking again."
+)
 @persona_option
 @route_option
 @home_option
@@ -244,8 +246,8 @@ def _write_report(written: MemoryFileWrite) -> Report:
 def update(*, persona: str | None, route: str, session: str) -> Report | None:
     """Let a persona bring its memory files up to date from a conversation.
 
-    It goes by itself in `mentis chat`, as `persona_update.frequency` says. What it changes is a
-    revision each: `mentis persona review` shows them. Exit code 1 when it failed.
+    In `mentis chat` it runs by itself, as often as `persona_update.frequency` says. What it changes
+    is a revision each: `mentis persona review` shows them. Exit code 1 when it failed.
     """
     from .talk import open_talk
 
@@ -292,7 +294,7 @@ def update_lines(made: PersonaUpdate) -> Iterator[Text]:
 def review(name: str | None, *, accept: bool, reason: str, persona: str | None) -> Report:
     """Show changes of the memory files that you have not accepted or undone.
 
-    What was made from outside text is told apart, and counts as untrusted until it is accepted;
+    What was made from outside text is marked, and counts as untrusted until it is accepted;
     `mentis persona undo` takes the last change of a file back. With memory.review = "manual" no
     prompt has a change before it is accepted.
     """

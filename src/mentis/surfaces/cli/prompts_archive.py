@@ -49,7 +49,7 @@ def export(file: Path, *, no_date: bool) -> Report:
     help="Add what is missing; also replace what differs; or have exactly the file's blocks on.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would happen.")
-@click.option("--force", is_flag=True, help="Also where it touches the constitution.")
+@click.option("--force", is_flag=True, help="Even where it touches the constitution.")
 @home_option
 @prints_report
 def import_(file: Path, mode: str, *, dry_run: bool, force: bool) -> Report:
@@ -57,9 +57,9 @@ def import_(file: Path, mode: str, *, dry_run: bool, force: bool) -> Report:
 
     A folder is one with `_meta/prompt_manifest.json`. Every change is a revision you can undo.
 
-    With `--mode replace` exactly the blocks of the file are on afterwards: blocks of yours that it
-    has not are removed, shipped ones switched off (the constitution only with --force).
-    `mentis prompts undo --import` takes the whole import back.
+    With `--mode replace` exactly the blocks of the file are on afterwards: your own blocks that are
+    not in it are removed, shipped ones switched off (the constitution only with --force). `mentis
+    prompts undo --import` takes the whole import back.
     """
     with open_prompts() as prompts:
         chosen = cast("Literal['merge', 'overwrite', 'replace']", mode)

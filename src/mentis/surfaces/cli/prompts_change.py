@@ -38,8 +38,8 @@ words_option = click.option(
     metavar="TEXT",
     help="Why: kept with the revision.",
 )
-yes_option = click.option("--yes", is_flag=True, help="Also with placeholders nobody knows.")
-force_option = click.option("--force", is_flag=True, help="Also where it touches the constitution.")
+yes_option = click.option("--yes", is_flag=True, help="Even with placeholders nobody knows.")
+force_option = click.option("--force", is_flag=True, help="Even where it touches the constitution.")
 id_argument = click.argument("block_id", metavar="ID")
 
 
@@ -326,7 +326,7 @@ def rm(block_id: str, *, force: bool) -> Report:
 
 @click.command(epilog="For example: mentis prompts toggle emotion --off")
 @id_argument
-@click.option("--on/--off", "enabled", default=None, help="By default, the other of the two.")
+@click.option("--on/--off", "enabled", default=None, help="By default, the opposite of what it is.")
 @force_option
 @home_option
 @prints_report
@@ -373,7 +373,7 @@ def list_placeholders(
 ) -> Report:
     """List every placeholder: its value now, where that comes from, and the blocks that use it.
 
-    One without a value is given by its occasion, such as the talk a summary is made of.
+    One without a value gets it when it is used, such as the conversation for a summary.
     """
     values = {name: str(value) for name, value in map(_setting, given)}
     with open_prompts(route) as prompts:
@@ -386,7 +386,7 @@ def list_placeholders(
         for one in found
     ]
     names = ("placeholder", "value", "source", "origin", "used by")
-    return Report(found, TextTable(names, [(*row[:4], " ".join(row[4]) or "-") for row in rows]))
+    return Report(found, TextTable(names, [(*row[:4], " ".join(row[4])) for row in rows]))
 
 
 def _brief(value: str | None) -> str:

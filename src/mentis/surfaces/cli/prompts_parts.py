@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from mentis.values.block import mode_named
-
 from .blocks import token_text
+from .groups import RenamedChoice
 from .report import Note, Report, Text
 from .tables import TextTable
 
@@ -20,14 +19,9 @@ if TYPE_CHECKING:
     from mentis.values.value import Value
 
 
-def _named(_context: click.Context, _option: click.Parameter, given: str) -> str:
-    return mode_named(given)
-
-
 mode_option = click.option(
     "--mode",
-    type=click.Choice(["chat", "beat", "delivery", "live", "grillo"]),
-    callback=_named,
+    type=RenamedChoice(("chat", "beat", "delivery", "live"), older={"grillo": "beat"}),
     default="chat",
     show_default=True,
     help="What it is for.",

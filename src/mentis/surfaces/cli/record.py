@@ -52,7 +52,7 @@ _NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
     epilog="For example: mentis record -- claude -p 'What is in this folder?'",
 )
 @click.option(
-    "--as", "name", metavar="NAME", help="Call the agent recorded/NAME; else by its program."
+    "--as", "name", metavar="NAME", help="Call the agent recorded/NAME; by default, by its program."
 )
 @click.option(
     "--port",
@@ -88,7 +88,7 @@ _NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
     "status_file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Keep a line about the calls so far in this file.",
+    help="Keep one line about the calls so far in this file.",
 )
 @click.option(
     "--watch",

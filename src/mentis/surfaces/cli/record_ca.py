@@ -43,7 +43,7 @@ class RecordGroup(click.Group):
 def ca() -> None:
     """See and remove the certificate authority of `mentis record --forward`.
 
-    It is made on first use, and lies in your configuration folder, outside of every home.
+    It is made on first use, and lies in your configuration folder, outside every home.
     """
 
 
@@ -75,7 +75,7 @@ def show() -> Report:
 def remove() -> Report:
     """Remove its key and its certificate, with every bundle they are in.
 
-    A program that you gave the certificate to trusts nobody by it any more: nobody has the key.
+    A program that was given the certificate trusts nobody through it any more: the key is gone.
     """
     from mentis.recorder.authority import authority_folder, remove_authority
 

@@ -45,7 +45,9 @@ if TYPE_CHECKING:
     help="The wire format; by default the one the route speaks.",
 )
 @click.option(
-    "--model", metavar="NAME", help="The model whose facts count, instead of the route's."
+    "--model",
+    metavar="NAME",
+    help="The model whose limits and prices count, instead of the route's.",
 )
 @click.option("--body", is_flag=True, help="Print the exact bytes of the body, and nothing else.")
 @click.option(
@@ -91,8 +93,8 @@ def render(  # noqa: PLR0913  # one parameter for each option
     """Show the exact payload that would be sent.
 
     Nothing is sent. --json adds the digest, the map, the losses and the cache plan, counted and
-    priced, to the payload. Tokens with a ~ are estimated. --mode is for another turn than one of
-    a chat, --part for a prompt of its own, such as that of a summary.
+    priced, to the payload. Tokens with a ~ are estimated. --mode is for a turn other than one of a
+    chat, --part for another prompt, such as that of a summary.
     """
     from mentis.app.agent import Agent
     from mentis.ask.rendering_data import rendering_data, spoken_route

@@ -7,10 +7,10 @@
         found = open_things().find(name)
         return Report(found, _lines(found))
 
-`data` is what `--json` prints. `text` is for a person: a string is a line of data on stdout, a
-`Note` is talk on stderr, a `TextTable` is laid out for the terminal, bytes go out as they
-are; a generator of these is read only
-when text is asked for, and after the command returned, so it may not read what was closed.
+`data` is what `--json` prints. `text` is for a person: a string is a line on stdout, broken between
+words on a terminal (one of several lines is a text, and left as it is); a `Note` is talk on stderr,
+a `TextTable` is laid out for the terminal, bytes go out as they are; a generator of these is read
+only when text is asked for, and after the command returned, so it may not read what was closed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import ParamSpec, TypeAlias, cast
 
 import click
 
-from .output import emit, emit_diff, emit_json, emit_table, json_option, say
+from .output import emit_diff, emit_json, emit_prose, emit_table, json_option, say
 from .tables import TextTable
 
 P = ParamSpec("P")
@@ -93,7 +93,7 @@ def show(text: Text) -> None:
     """Text for a person, each part where it belongs."""
     match text:
         case str():
-            emit(text)
+            emit_prose(text)
         case bytes():
             click.echo(text, nl=False)
         case Note():

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from mentis.ask.route_check import RouteCheck
     from mentis.home.route_keys import KeyTarget, RouteKeys
 
+_COLUMNS = ("route", "backend", "model", "address", "key", "fallback", "used for")
+
 
 @click.group()
 def routes() -> None:
@@ -43,30 +45,12 @@ def check(name: str | None, *, live: bool, offline: bool) -> Report:
     """
     if live and offline:
         raise click.UsageError("--live makes a call: leave --offline out")
-    import anyio
-
-    from mentis.ask.route_check import check_routes
-
-    async def look() -> tuple[RouteCheck, ...]:
-        return await check_routes(
-            home_path(), only=name, live=live, contact=not offline, parts=call_parts()
-        )
-
-    found = anyio.run(look)
+    found = _checked(name, live=live, contact=not offline)
     ready = not any(route.problems for route in found)
 
     def text() -> Iterator[Text]:
-        columns = (
-            "route",
-            "backend",
-            "model",
-            "address",
-            "key from",
-            "falls back on",
-            "used for",
-            "state",
-        )
-        yield TextTable(columns, [_row(route) for route in found])
+        columns = (*_COLUMNS, "state")
+        yield TextTable(columns, [(*_row(route), _state(route)) for route in found])
         for route in found:
             for note in route.notes:
                 yield Note(f"{route.name}: {note}")
@@ -74,20 +58,47 @@ def check(name: str | None, *, live: bool, offline: bool) -> Report:
     return Report({"ready": ready, "routes": found}, text(), code=0 if ready else 1)
 
 
+@routes.command("list", epilog="For example: mentis routes list")
+@home_option
+@prints_report
+def list_() -> Report:
+    """List every route: where it leads, and what it is used for. Nothing is contacted."""
+    found = _checked(None, live=False, contact=False)
+
+    def text() -> Iterator[Text]:
+        yield TextTable(_COLUMNS, [_row(route) for route in found])
+        yield Note("Do they answer? mentis routes check")
+
+    return Report({"routes": found}, text())
+
+
+def _checked(name: str | None, *, live: bool, contact: bool) -> tuple[RouteCheck, ...]:
+    import anyio
+
+    from mentis.ask.route_check import check_routes
+
+    async def look() -> tuple[RouteCheck, ...]:
+        return await check_routes(
+            home_path(), only=name, live=live, contact=contact, parts=call_parts()
+        )
+
+    return anyio.run(look)
+
+
 @routes.command(epilog="For example: mentis routes trust served")
 @click.argument("name", required=False)
-@click.option("--remove", is_flag=True, help="Take it back: the key is not sent there any more.")
+@click.option("--remove", is_flag=True, help="Take it back: the key is no longer sent there.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @home_option
 @prints_report
 def trust(name: str | None, *, remove: bool, yes: bool) -> Report:
     """Let the key of a route go to its server.
 
-    What is remembered is the variable and the server (scheme, host, port), outside of the home and
-    for this home: another variable or another server is asked for again. The key of a known
-    provider may always go to that provider, and what variables of the environment say needs no
-    word. Without NAME, list what was trusted; with --remove, take back all of it. Exit code 1 when
-    there was nothing to take back.
+    What is remembered is the variable and the server (scheme, host, port), outside the home and for
+    this home: for another variable or server you are asked again. The key of a known provider may
+    always go to that provider, and a route set by environment variables needs no consent. Without
+    NAME, list what was trusted; with --remove, take back all of it. Exit code 1 when there was
+    nothing to take back.
     """
     from mentis.home.route_keys import open_route_keys
 
@@ -242,10 +253,12 @@ def _ready(route: RouteCheck) -> str:
     return "not contacted" if route.url else "ready"
 
 
-def _row(route: RouteCheck) -> tuple[str, ...]:
+def _state(route: RouteCheck) -> str:
     state = "; ".join(route.problems) or route.said or _ready(route)
-    state = f"NOT READY: {state}" if route.problems else state
-    fallback = ", ".join(route.fallback) or "-"
-    key = f"{route.key} ({route.trust})" if route.trust else route.key or "-"
-    place = (route.backend, route.model, route.url or "-", key, fallback)
-    return (route.name, *place, ", ".join(route.stages) or "-", state)
+    return f"NOT READY: {state}" if route.problems else state
+
+
+def _row(route: RouteCheck) -> tuple[str, ...]:
+    key = f"{route.key} ({route.trust})" if route.trust else route.key or ""
+    place = (route.backend, route.model, route.url or "", key, ", ".join(route.fallback))
+    return (route.name, *place, ", ".join(route.stages))

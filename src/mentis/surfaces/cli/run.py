@@ -53,7 +53,7 @@ _CHORES = {
     metavar="S",
     help="Seconds from one tick to the next.",
 )
-@click.option("--ticks", type=Number(1), metavar="N", help="Stop after so many ticks.")
+@click.option("--ticks", type=Number(1), metavar="N", help="Stop after this many ticks.")
 @click.option(
     "--folder",
     "folders",
@@ -68,7 +68,9 @@ _CHORES = {
     metavar="PATH",
     help="Listen there for senses, one JSON object a line.",
 )
-@click.option("--owner", is_flag=True, help="What comes from all of these are your own words.")
+@click.option(
+    "--owner", is_flag=True, help="What comes from all of these counts as your own words."
+)
 @click.option(
     "--events",
     metavar="FILE",
@@ -93,11 +95,11 @@ def run(  # one parameter an option
     """Let an agent live: tick after tick, until you stop it.
 
     It senses what `mentis sense add` gives it, its timers ([run.timers] in the settings), and what
-    comes from --folder and --socket. With nothing new it keeps still. Between ticks it tells what
-    acts brought late, thinks again about a silent talk, updates its memory files, has beats: each
-    as the settings say ([run], [afterthought], [persona_update], [beats]), and told here.
-    Ctrl-C or SIGTERM ends it after the tick that is going on; said twice, at once. Exit code 1
-    when a budget ended it.
+    comes from --folder and --socket. When nothing is new it keeps still. Between ticks it delivers
+    late results of acts, thinks again about a silent conversation, updates its memory files and has
+    beats: each as the settings say ([run], [afterthought], [persona_update], [beats]), and each
+    reported here. Ctrl-C or SIGTERM ends it once the running tick is done; a second one ends it at
+    once. Exit code 1 when a budget ended it.
     """
     import anyio
 

@@ -195,7 +195,7 @@ def edit(
 @home_option
 @prints_report
 def undo(session: str, *, persona: str | None) -> Report:
-    """Take back the last message and its answer: they are kept, and no longer told."""
+    """Take back the last message and its answer: they are kept, but no longer sent."""
     from .talk import open_talk
 
     with open_talk(home_path(), persona=persona) as talk:
@@ -205,12 +205,12 @@ def undo(session: str, *, persona: str | None) -> Report:
 
 @sessions.command(epilog="For example: mentis sessions answers main; then: --restore 4")
 @session_argument
-@click.option("--restore", type=Number(min=0), metavar="NUMBER", help="Tell this one again.")
+@click.option("--restore", type=Number(min=0), metavar="NUMBER", help="Go back to this one.")
 @persona_option
 @home_option
 @prints_report
 def answers(session: str, *, restore: int | None, persona: str | None) -> Report:
-    """List the answers that the last message has had, or tell an earlier one again."""
+    """List the answers to the last message, or go back to an earlier one."""
     from .talk import open_talk
 
     with open_talk(home_path(), persona=persona) as talk:

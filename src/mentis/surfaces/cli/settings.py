@@ -31,7 +31,7 @@ def settings(ctx: click.Context) -> Report | None:
 
     A setting comes from the environment (MENTIS_SECTION__KEY), else from mentis.toml in the home,
     else it has its default. Without a home, the environment and the defaults are shown. Older names
-    load too and are shown by those of now; a key that has no effect any more is told.
+    load too, and are shown by today's; a key that no longer has any effect is named.
     """
     from mentis.settings.sources import load_settings
 
@@ -59,7 +59,7 @@ def settings(ctx: click.Context) -> Report | None:
 def set_(key: str, value: str) -> Report:
     """Write one setting to mentis.toml. Comments and everything else stay as they are.
 
-    VALUE is TOML (64, true, ["a", "b"]); what is none is taken as a string. It is checked first:
+    VALUE is TOML (64, true, ["a", "b"]); anything else is taken as a string. It is checked first:
     a value that does not fit is refused, and nothing is written.
     """
     from mentis.settings.change import open_settings

@@ -48,7 +48,7 @@ def list_skills() -> Report:
 @home_option
 @prints_report
 def check() -> Report:
-    """Check the files of skills. Exit code 1 when something is."""
+    """Check the files of skills. Exit code 1 when something is wrong."""
     found = _found()
 
     def text() -> Iterator[Text]:

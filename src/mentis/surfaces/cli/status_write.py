@@ -105,7 +105,7 @@ def write(file: str, *, slot: bool, delivery: str | None, persona: str | None) -
 def watch(*, once: bool, persona: str | None, as_json: bool) -> int:
     """Consume the drafts that come as files, until Ctrl-C.
 
-    One process does at a time: who else tries is told who it is. Prints one line per entry. With
+    One process does so at a time: any other is told which one. Prints one line per entry. With
     --once, exit code 1 when a draft was refused or the store failed.
     """
     import anyio

@@ -1,8 +1,9 @@
 """Layout of a table in columns that fit; a word (an id, a path, a number) is never broken or cut.
 
 Prose is broken between words. A last column of prose that would become a tower of words hangs below
-its row instead; where even that does not fit, every row is a block of its own, a line for each
-column. Columns that say nothing are left out. In a pipe a row is one line, however long.
+its row instead; a few rows with words too long for their columns spill over. Where even that does
+not fit, every row is a block of its own, a line for each column. Columns that say nothing are left
+out. In a pipe a row is one line, however long.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 GAP = "  "
 _LEAST_PROSE = 12  # prose in a column narrower than this is a tower of single words
 _FAIR_PROSE = 30  # the last column has this much, or hangs
-_FEW = 4  # one row in so many may be a block in a grid
+_FEW = 4  # one row in so many may spill out of a grid
 _HANG = " " * 6
 
 
@@ -76,7 +77,7 @@ def _letter_width(letter: str) -> int:
 
 
 def _mixed(table: TextTable, width: int, rule: str) -> Iterator[str]:
-    """A few rows with words too long for a grid are blocks in it; if they are many, all are."""
+    """A few rows with words too long for a grid spill out of it; many make blocks of all."""
     longest = sorted(table.rows, key=_longest_words, reverse=True)
     for count in range(1, len(longest) // _FEW + 1):
         odd = {id(row) for row in longest[:count]}
@@ -87,17 +88,49 @@ def _mixed(table: TextTable, width: int, rule: str) -> Iterator[str]:
         if spare >= 0:
             break
     else:
-        yield from _blocks(table, width)
+        yield from _figures(table, width, rule) if table.right else _blocks(table, width)
         return
     most = [_widest(part, column) for column in range(len(table.columns))]
     widths = _shared([min(pair) for pair in zip(least, most, strict=True)], most, spare)
     right = [column in table.right for column in table.columns]
     yield from list(_grid(TextTable(table.columns, (), table.right), widths, rule))
     for row in table.rows:
-        if id(row) in odd:
+        if id(row) in odd and all(cell_width(cell) <= width for cell in row):
+            yield from _spilled(row, widths, right, width)
+        elif id(row) in odd:
             yield from _blocks(TextTable(table.columns, [row]), width)
         else:
             yield from _row_lines(row, widths, right)
+
+
+def _figures(table: TextTable, width: int, rule: str) -> Iterator[str]:
+    """Figures keep their columns: a name too long for what is left has a line of its own."""
+    least = [_narrowest(table, column) for column in range(len(table.columns))]
+    room = width - sum(least[1:]) - len(GAP) * (len(least) - 1)
+    if room < cell_width(table.columns[0]) or max(least) > width:
+        yield from _blocks(table, width)
+        return
+    widths = [room, *least[1:]]
+    right = [column in table.right for column in table.columns]
+    yield from _grid(TextTable(table.columns, (), table.right), widths, rule)
+    for row in table.rows:
+        yield from _spilled(row, widths, right, width)
+
+
+def _spilled(row: Sequence[str], widths: list[int], right: list[bool], width: int) -> Iterator[str]:
+    """A row with words too long for its columns: what has no room at its place goes below."""
+    line, place = "", 0
+    for cell, column, to_right in zip(row, widths, right, strict=True):
+        start = place + (column - cell_width(cell) if to_right else 0)
+        start = max(0, min(start, width - cell_width(cell)))
+        place += column + len(GAP)
+        if not cell:
+            continue
+        if line and start < cell_width(line) + len(GAP):
+            yield line
+            line = ""
+        line += " " * (start - cell_width(line)) + cell
+    yield line
 
 
 def _longest_words(row: Sequence[str]) -> int:
@@ -156,7 +189,10 @@ def _hung(table: TextTable, widths: list[int], width: int, rule: str) -> Iterato
     total = sum(widths) + len(GAP) * (len(widths) - 1)
     *above, head = _row_lines(names, widths, right)
     yield from above
-    yield f"{head.ljust(total)}{GAP}{last}"[:width].rstrip()
+    if total + len(GAP) + cell_width(last) <= width:
+        yield f"{head.ljust(total)}{GAP}{last}"
+    else:
+        yield from (head, _HANG + last)
     yield GAP.join(rule * one for one in widths)
     for row in table.rows:
         lines = _row_lines(row[:-1], widths, right)

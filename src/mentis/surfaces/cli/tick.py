@@ -58,7 +58,7 @@ def tick(
     """Let an agent think for one moment, with what it senses.
 
     It may act, change its goals and keep something in mind. Without --sense it looks at its goals
-    and moves by itself. What came of earlier acts is sensed too. An object with `kind`, `payload`
+    and moves by itself. What came of earlier acts is sensed, too. An object with `kind`, `payload`
     and, if you like, `endpoint` and `id` is a sense; any other object is the payload of one. Exit
     code 1 when the tick came to nothing.
     """

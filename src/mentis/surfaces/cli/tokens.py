@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def tokens() -> None:
     """Create, list and revoke the tokens that clients use.
 
-    They are kept outside of the home, as digests: a token is shown once, when it is made.
+    They are kept outside the home, as digests: a token is shown once, when it is made.
     """
 
 
@@ -111,7 +111,7 @@ def revoke(*, name: str) -> Report:
 def person(
     *, person: str, name: str | None, trust: PersonTrust | None, about: str | None
 ) -> Report:
-    """Set who a person is that has tokens; it counts for all of theirs."""
+    """Say who the person behind a token is; it holds for all of their tokens."""
     known = _opened().set_person(person, name=name, trust=trust, about=about)
     return Report(
         known,

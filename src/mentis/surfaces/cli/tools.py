@@ -169,9 +169,9 @@ def add(  # noqa: PLR0913  # one for each option
 def trust(name: str, *, yes: bool, persona: str | None) -> Report:
     """Trust a tool of the settings as it is now, with its definitions.
 
-    `builtin` is what the settings of `[acts]` open: programs, hosts, a folder elsewhere, `open`.
-    A server is started or called for that. What is remembered is the content of a file, a command
-    line, a definition, outside of the home: what changes is asked for again. Exit code 1 when it
+    `builtin` is what the settings of `[acts]` open: programs, hosts, a folder elsewhere, `open`. A
+    server is started or called for that. What is remembered, outside the home, is the content of a
+    file, a command line, a definition: if it changes, you are asked again. Exit code 1 when it
     still cannot be used.
     """
     with _open(persona) as box:

@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 @click.option(
     "--cause",
     is_flag=True,
-    help="Leave out one piece after the other, and show which of them the answer hangs on.",
+    help="Leave out one piece at a time, and show which ones the answer hangs on.",
 )
 @click.option(
     "--blocks",
     type=Number(0, 10_000),
     default=0,
-    help="With --cause: leave out so many pieces at most, those nearest to the answer. 0: all.",
+    help="With --cause: leave out at most this many pieces, those nearest to the answer. 0: all.",
 )
 @click.option(
     "--samples",
     type=Number(1, 100),
     default=3,
     show_default=True,
-    help="With --cause, where a route tells no probabilities: new answers for each prompt.",
+    help="With --cause, where a route gives no probabilities: new answers for each prompt.",
 )
 @click.option("--route", default="", metavar="NAME", help="With --cause: another route judges.")
 @click.option("--yes", is_flag=True, help="With --cause: agree to its price.")
@@ -68,8 +68,8 @@ def why(  # noqa: PLR0913  # its options
 
     With --cause the model is asked again: the recorded answer is scored with everything, then
     without each block, memory, message or result, and these are ranked by how much its
-    log-probability falls. Where a route tells no probabilities, new answers are compared with it.
-    What costs money is asked first, and only those calls are written down.
+    log-probability falls. Where a route gives no probabilities, new answers are compared with it.
+    Before anything costs money you are asked, and only those calls are written down.
     """
     if cause:
         chosen = CauseChoice(blocks, samples, route, yes)

@@ -15,6 +15,7 @@ from mentis.values.words import quantity
 from .cost_show import change_text, cost_text, loss_line, money
 from .report import Note, Text
 from .shown import safe
+from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.values.cost import OmittedPiece, PromptPiece, TurnExplanation
@@ -39,7 +40,8 @@ _WORDS = {
 def explanation_lines(found: TurnExplanation) -> Iterator[Text]:
     yield "\n".join(_folded(_headline(found)))
     if found.pieces:
-        yield "\n".join(["", *_table(found)])
+        yield ""
+        yield _table(found)
     for title, lines in (
         ("left out", list(_omitted(found.omitted))),
         ("since the call before", list(_changes(found))),
@@ -66,23 +68,12 @@ def _headline(found: TurnExplanation) -> str:
     return ", ".join(words)
 
 
-def _table(found: TurnExplanation) -> Iterator[str]:
+def _table(found: TurnExplanation) -> TextTable:
     rows = [_row(name, pieces, found) for name, pieces in _gathered(found.pieces)]
     if found.call is not None and not found.call.planned:
         cells = _shares(found.answer_usd, found)
         rows.append(("(answer)", "self", f"{found.call.usage.output:,}", *cells, ""))
-    lines = [_HEADS, *rows]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(_HEADS))]
-    room = shutil.get_terminal_size().columns - sum(widths[1:]) - 2 * (len(_HEADS) - 1)
-    widths[0] = min(widths[0], max(room, 12))
-    for number, line in enumerate(lines):
-        if number == 1:
-            yield "-" * (sum(widths) + 2 * (len(_HEADS) - 1))
-        name = line[0]
-        name = name if len(name) <= widths[0] else f"{name[: widths[0] - 3]}..."
-        right = (cell.rjust(width) for cell, width in zip(line[2:5], widths[2:5], strict=True))
-        cells = (name.ljust(widths[0]), line[1].ljust(widths[1]), *right, line[5])
-        yield "  ".join(cells).rstrip()
+    return TextTable(_HEADS, rows, right=_HEADS[2:5])
 
 
 def _gathered(pieces: Sequence[PromptPiece]) -> Iterator[tuple[str, list[PromptPiece]]]:
