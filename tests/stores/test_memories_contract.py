@@ -282,3 +282,27 @@ def test_a_list_follows_what_becomes_of_a_memory(memories: MemoryStore) -> None:
     assert found.text == "Milk"
     memories.forget("ada", "a")
     assert memories.count("ada", MemoryListing(kinds=("rule",), states=())) == 0
+
+
+def test_some_are_read_by_their_ids_and_the_last_changes_are_told(memories: MemoryStore) -> None:
+    kept = [Memory(name, f"text {name}") for name in ("a", "b", "c")]
+    for memory in kept:
+        memories.remember("ada", memory)
+    memories.keep_vectors("ada", "f", [vector(kept[2], 1.0), vector(kept[0], 2.0)])
+    memories.remember("ada", replace(kept[1], kind="fact"))
+    found = memories.find_all("ada", ["c", "nobody", "a"])
+    assert {one.id: one for one in found} == {"a": kept[0], "c": kept[2]}
+    told = {one.id: text_digest(one.text) for one in kept}
+    assert memories.last_changed("ada", until=9, count=2) == (
+        ("b", 5, told["b"]),
+        ("c", 3, told["c"]),
+    )
+    assert memories.last_changed("ada", until=3, count=1) == (("c", 3, told["c"]),)
+    assert set(memories.changes("ada", ["a", "b", "nobody"])) == {
+        ("a", 1, told["a"]),
+        ("b", 5, told["b"]),
+    }
+    assert memories.vector_revisions("ada", "f") == {"a": 4, "c": 4}
+    assert memories.vector_revisions("ada", "f", ["c", "b"]) == {"c": 4}
+    assert memories.vectors_of("ada", "f", ["c", "b"]) == (vector(kept[2], 1.0),)
+    assert memories.find_all("ada", []) == memories.vectors_of("ada", "f", []) == ()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Event, Lock, Thread
 
+from mentis.errors import StoreError
+from mentis.recall.memory.beside_stored import StoredMemoryIndex
 from mentis.recall.memory.cells import Cells, planned_size
 from mentis.recall.memory.cells_plan import ENOUGH, plan
 from mentis.recall.memory.index import MemoryIndex
@@ -39,6 +42,47 @@ class CellMaker:
         self._stopped = Event()
         self._thread = Thread(target=self._make, args=(index, matrix, size, self._stopped))
         self._thread.start()
+
+    def look_after_stored(
+        self, index: StoredMemoryIndex, done: Callable[[StoredMemoryIndex], None]
+    ) -> None:
+        """The same for vectors in a file, which is written anew; then `done`. The lock is held."""
+        stored = index.stored
+        size = planned_size(index.vectors, self._exact_up_to)
+        rows = len(stored.matrix)
+        if stored.cells is not None or not size or rows < size or index.note:
+            return
+        if self._thread is not None and self._thread.is_alive():
+            return
+        index.note = _MAKING
+        self._stopped = Event()
+        given = (index, size, self._stopped, done)
+        self._thread = Thread(target=self._make_stored, args=given)
+        self._thread.start()
+
+    def _make_stored(
+        self,
+        index: StoredMemoryIndex,
+        size: int,
+        stopped: Event,
+        done: Callable[[StoredMemoryIndex], None],
+    ) -> None:
+        planned = plan(index.stored.matrix.rows[:size], stopped.is_set)
+        if planned is None:
+            return
+        if planned.recall < ENOUGH:
+            with self._lock:
+                index.note = _too_even(planned.recall)
+            return
+        with self._lock:
+            if stopped.is_set() or not index.stored.current:
+                return
+            try:
+                index.stored.with_cells(planned)
+            except StoreError as error:
+                index.note = error.message
+                return
+            done(index)
 
     def wait(self) -> None:
         """Until nothing is being made. The lock is not held."""

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from threading import Lock
 
 from mentis.errors import BadInput, EngineMissing, StoreError
 from mentis.ports.memory_store import MemoryStore
 from mentis.ports.screener import StoredVector
+from mentis.recall.memory.beside_stored import StoredMemoryIndex
 from mentis.recall.memory.index import MemoryIndex, Query, RankedMemories
 from mentis.recall.memory.matrix import load_numpy
 from mentis.settings.sections import MemoriesSettings
 from mentis.values.cognition import Memory
+from mentis.values.memories import MemoryListing, MemoryStanding
 from mentis.values.memory_kind import MemoryKind
 from mentis.values.trace import Degradation
 from mentis.values.words import quantity
 
 from .cells import CellMaker
+from .index_file import IndexFile
 
 _OVER = 4  # times as many as are wanted, since the server knows nothing of filters
 
@@ -24,23 +29,32 @@ _OVER = 4  # times as many as are wanted, since the server knows nothing of filt
 class AgentMemoryIndex:
     """Reads from the store only what changed, unless something was forgotten."""
 
-    def __init__(self, agent: str, store: MemoryStore, settings: MemoriesSettings) -> None:
+    def __init__(
+        self,
+        agent: str,
+        store: MemoryStore,
+        settings: MemoriesSettings,
+        folder: Path | None = None,
+    ) -> None:
         self._agent = agent
         self._store = store
         self._on_server = settings.index == "server"
-        self._index: MemoryIndex | None = None
+        self._index: MemoryIndex | StoredMemoryIndex | None = None
+        self._file = None if folder is None else IndexFile(folder, agent, store)
         self._fingerprint = ""
         self._lock = Lock()
         self._cells = CellMaker(self._lock, settings.exact_up_to)
 
     @property
     def size(self) -> int:
-        return 0 if self._index is None else len(self._index.memories)
+        return 0 if self._index is None else len(self._index)
 
     def drop(self) -> None:
         """Nothing of what was forgotten is to stay in this process."""
         with self._lock:
             self._index = None
+            if self._file is not None:
+                self._file.drop()
 
     def search(
         self, query: Query, fingerprint: str, degraded: dict[Degradation, None]
@@ -51,7 +65,10 @@ class AgentMemoryIndex:
             index = self._fresh(fingerprint if query.vector is not None else "", query)
             if query.vector is not None and query.near is None:
                 _tell_missing(index, degraded)
-            self._cells.look_after(index)
+            if isinstance(index, MemoryIndex):
+                self._cells.look_after(index)
+            else:
+                self._cells.look_after_stored(index, self._reopen)
             try:
                 return index.search(query)
             except BadInput as error:
@@ -67,7 +84,10 @@ class AgentMemoryIndex:
 
     def of_kind(self, kind: MemoryKind) -> tuple[Memory, ...]:
         with self._lock:
-            return self._fresh("", Query("")).of_kind(kind)
+            index = self._fresh("", Query(""))
+            if isinstance(index, MemoryIndex):
+                return index.of_kind(kind)
+        return self._store.page(self._agent, MemoryListing(kinds=(kind,), states=()))
 
     def wait_for_index(self) -> None:
         self._cells.wait()
@@ -97,29 +117,50 @@ class AgentMemoryIndex:
             degraded[Degradation("memories.index", f"{reason}: they are searched here")] = None
         return replace(query, near=near)
 
-    def _fresh(self, fingerprint: str, query: Query) -> MemoryIndex:
+    def _fresh(self, fingerprint: str, query: Query) -> MemoryIndex | StoredMemoryIndex:
         """Up to date. A vector index is kept while words alone are searched."""
         wanted = fingerprint if query.near is None else ""
         standing = self._store.standing(self._agent)
         index = self._index
         stale = index is None or index.standing.forgotten != standing.forgotten
         if index is None or stale or (wanted and wanted != self._fingerprint):
-            index = MemoryIndex(standing, self._store.memories(self._agent))
-            self._index, self._fingerprint = index, wanted
-            if wanted:
-                index.put_vectors(self._store.vectors(self._agent, wanted))
-            return index
+            return self._load(standing, wanted)
         if index.standing.revision != standing.revision:
-            since = index.standing.revision
-            index.put(standing, self._store.memories(self._agent, since=since))
-            if self._fingerprint:
-                later = self._store.vectors(self._agent, self._fingerprint, since=since)
-                index.put_vectors(later)
+            self._follow(index, standing)
         return index
 
+    def _load(self, standing: MemoryStanding, wanted: str) -> MemoryIndex | StoredMemoryIndex:
+        """From its file, where one pays and can be kept; else all that is in the store."""
+        self._fingerprint = wanted
+        stored = None if self._file is None else self._file.open(standing, wanted)
+        if stored is not None:
+            find = partial(self._store.find_all, self._agent)
+            index = self._index = StoredMemoryIndex(stored, find)
+            if stored.origin.standing != standing:
+                self._follow(index, standing)
+            return index
+        index = self._index = MemoryIndex(standing, self._store.memories(self._agent))
+        if wanted:
+            index.put_vectors(self._store.vectors(self._agent, wanted))
+        return index
 
-def _tell_missing(index: MemoryIndex, degraded: dict[Degradation, None]) -> None:
-    if missing := len(index.memories) - index.vectors:
+    def _follow(self, index: MemoryIndex | StoredMemoryIndex, standing: MemoryStanding) -> None:
+        since = index.standing.revision
+        index.put(standing, self._store.memories(self._agent, since=since))
+        if self._fingerprint:
+            later = self._store.vectors(self._agent, self._fingerprint, since=since)
+            index.put_vectors(later)
+
+    def _reopen(self, index: StoredMemoryIndex) -> None:
+        """The file is another one now. The lock is held."""
+        if self._index is index:
+            self._index = None
+
+
+def _tell_missing(
+    index: MemoryIndex | StoredMemoryIndex, degraded: dict[Degradation, None]
+) -> None:
+    if missing := len(index) - index.vectors:
         told = quantity(missing, "memory has", "memories have")
         reason = f"{told} no vector yet and can only be found by words: mentis memory rebuild"
         degraded[Degradation("vectors", reason)] = None

@@ -69,6 +69,7 @@ from .draft import check_draft, check_whole, memory_from
 from .fill import Progress, VectorFiller
 from .gatekeeper import NOBODY, Gatekeeper, is_outside
 from .index import AgentMemoryIndex
+from .index_file import FOLDER
 from .parts import HomeEmbedder, HomeScreener
 from .people import People
 from .transfer import memories_to_import
@@ -94,6 +95,7 @@ class MemoryParts:
     screener: Screener | None = None
     settings: MemoriesSettings = _DEFAULTS
     stepped_down: Callable[[], tuple[Degradation, ...]] = tuple
+    folder: Path | None = None  # for what is made from the store and can be made anew
 
 
 def open_memories(
@@ -126,6 +128,7 @@ def open_memory_parts(settings: Settings, database: Database, parts: Parts) -> M
         embedder=parts.embedder or found,
         screener=parts.screener or HomeScreener(database.path.parent),
         settings=settings.model.memories,
+        folder=database.path.parent / FOLDER,
         stepped_down=tuple if parts.embedder or found is None else found.stepped_down,
     )
 
@@ -152,7 +155,7 @@ class Memories(Closeable):
         self._store = tools.store
         self._database = database
         self._ledger: LedgerStore | None = None
-        self._searchable = AgentMemoryIndex(agent, tools.store, tools.settings)
+        self._searchable = AgentMemoryIndex(agent, tools.store, tools.settings, tools.folder)
 
     @property
     def people(self) -> People:

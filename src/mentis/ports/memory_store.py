@@ -46,6 +46,22 @@ class MemoryStore(Protocol):
         """Those that changed after the revision `since`, in the order of their ids."""
         ...
 
+    def find_all(self, agent: str, ids: Sequence[str]) -> tuple[Memory, ...]:
+        """Those of these ids that there are, in any order."""
+        ...
+
+    def last_changed(
+        self, agent: str, *, until: int, count: int
+    ) -> tuple[tuple[str, int, str], ...]:
+        """The memories that changed last, up to the revision `until`: id, revision and the digest
+        of the text, the newest first.
+        """
+        ...
+
+    def changes(self, agent: str, ids: Sequence[str]) -> tuple[tuple[str, int, str], ...]:
+        """The same of the memories with these ids, in any order."""
+        ...
+
     def page(
         self, agent: str, listing: MemoryListing, *, count: int | None = None, start: int = 0
     ) -> tuple[Memory, ...]:
@@ -67,6 +83,18 @@ class MemoryStore(Protocol):
 
         In the order they were kept, and of ids where they were kept together.
         """
+        ...
+
+    def vector_revisions(
+        self, agent: str, fingerprint: str, among: Sequence[str] | None = None
+    ) -> dict[str, int]:
+        """When each vector of one embedder was kept: of these memories, or of all, in the order
+        of `vectors`.
+        """
+        ...
+
+    def vectors_of(self, agent: str, fingerprint: str, ids: Sequence[str]) -> tuple[Vector, ...]:
+        """Those of these memories that there are, in any order."""
         ...
 
     def without_vector(

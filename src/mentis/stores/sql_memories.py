@@ -45,6 +45,10 @@ SELECT memory FROM memories WHERE agent = ? AND id > ? AND NOT EXISTS (
         AND memory_vectors.fingerprint = ? AND memory_vectors.id = memories.id
 ) ORDER BY id LIMIT ?
 """
+_CHANGES = "SELECT id, revision, text FROM memories WHERE agent = ?"
+_LAST_CHANGED = f"{_CHANGES} AND revision <= ? ORDER BY revision DESC, id LIMIT ?"
+_VECTOR_REVISIONS = "SELECT id, revision FROM memory_vectors WHERE agent = ? AND fingerprint = ?"
+_AT_ONCE = 500  # ids in one statement
 _COUNT = """
 SELECT fingerprint, count(*) FROM memory_vectors WHERE agent = ?
 GROUP BY fingerprint ORDER BY fingerprint
@@ -142,6 +146,20 @@ class SqlMemories:
             sorted((read_memory(text, agent=agent) for (text,) in rows), key=lambda one: one.id)
         )
 
+    def find_all(self, agent: str, ids: Sequence[str]) -> tuple[Memory, ...]:
+        rows = self._among("SELECT memory FROM memories WHERE agent = ?", (agent,), ids)
+        return tuple(read_memory(text, agent=agent) for (text,) in rows)
+
+    def last_changed(
+        self, agent: str, *, until: int, count: int
+    ) -> tuple[tuple[str, int, str], ...]:
+        rows = self._engine.read(_LAST_CHANGED, (agent, until, count))
+        return tuple((name, revision, text) for name, revision, text in rows)
+
+    def changes(self, agent: str, ids: Sequence[str]) -> tuple[tuple[str, int, str], ...]:
+        rows = self._among(_CHANGES, (agent,), ids)
+        return tuple((name, revision, text) for name, revision, text in rows)
+
     def page(
         self, agent: str, listing: MemoryListing, *, count: int | None = None, start: int = 0
     ) -> tuple[Memory, ...]:
@@ -192,6 +210,29 @@ class SqlMemories:
     def vectors(self, agent: str, fingerprint: str, *, since: int = 0) -> tuple[Vector, ...]:
         rows = self._engine.read(f"{self._select} AND revision > ?", (agent, fingerprint, since))
         return self._vectors(sorted(rows, key=lambda row: (row[3], row[0])))
+
+    def vector_revisions(
+        self, agent: str, fingerprint: str, among: Sequence[str] | None = None
+    ) -> dict[str, int]:
+        place = (agent, fingerprint)
+        rows = (
+            self._engine.read(_VECTOR_REVISIONS, place)
+            if among is None
+            else self._among(_VECTOR_REVISIONS, place, among)
+        )
+        return dict(sorted(rows, key=lambda row: (row[1], row[0])))
+
+    def vectors_of(self, agent: str, fingerprint: str, ids: Sequence[str]) -> tuple[Vector, ...]:
+        return self._vectors(self._among(self._select, (agent, fingerprint), ids))
+
+    def _among(self, statement: str, place: Sequence[object], ids: Sequence[str]) -> list[Row]:
+        """What a statement reads of these ids, some at a time."""
+        rows: list[Row] = []
+        for start in range(0, len(ids), _AT_ONCE):
+            some = ids[start : start + _AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            rows += self._engine.read(f"{statement} AND id IN ({marks})", (*place, *some))
+        return rows
 
     def without_vector(
         self, agent: str, fingerprint: str, *, count: int, after: str = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import nlargest
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_MARGIN = 1e-8  # more than rounding can move a score
+MARGIN = 1e-8  # more than rounding can move a score
 _Weights: TypeAlias = dict[str, float]
 
 
@@ -48,8 +48,24 @@ class Bm25:
         if self._arrays is None:
             self._arrays = Arrays(self._places, self._lengths, self._holders)
 
+    @property
+    def total_length(self) -> int:
+        """Words in all of them."""
+        return self._total
+
     def place(self, name: str) -> int | None:
         return self._places.get(name)
+
+    def known_place(self, name: str) -> int:
+        return self._places[name]
+
+    def holders(self, word: str) -> Mapping[str, int]:
+        """Who says a word, and how often."""
+        return self._holders.get(word, {})
+
+    def lengths(self) -> list[int]:
+        """Words of each of `ids`."""
+        return [self._lengths.get(name, 0) for name in self.ids]
 
     def put(self, name: str, text: str) -> None:
         self.take_out(name)
@@ -90,11 +106,11 @@ class Bm25:
         weighed = self._words_of(query)
         if self._arrays is not None and weighed and (among is None) == (mask is None):
             mean = self._total / len(self._counts)
-            found = self._arrays.best(weighed, mean=mean, mask=mask, count=count, margin=_MARGIN)
+            found = self._arrays.best(weighed, mean=mean, mask=mask, count=count, margin=MARGIN)
             close = [(score, [*map(self.ids.__getitem__, places)]) for score, places in found]
         else:
             close = self._close(weighed, among, count)
-        return _ordered(close, count)
+        return ordered(close, count)
 
     def _words_of(self, query: str) -> list[tuple[str, float]]:
         """Each word that somebody has, the most frequent first, and how much it counts."""
@@ -111,7 +127,7 @@ class Bm25:
                 scores[name] = scores.get(name, 0.0) + weight * rarity
         if among is not None:
             scores = {name: score for name, score in scores.items() if name in among}
-        cut = min(nlargest(count, scores.values()), default=0.0) - _MARGIN
+        cut = min(nlargest(count, scores.values()), default=0.0) - MARGIN
         close: defaultdict[float, list[str]] = defaultdict(list)
         for name, score in scores.items():
             if score >= cut:
@@ -138,7 +154,7 @@ class Bm25:
             self._arrays.mark_stale(name, words)
 
 
-def _ordered(close: Iterable[tuple[float, list[str]]], count: int) -> list[tuple[str, float]]:
+def ordered(close: Iterable[tuple[float, list[str]]], count: int) -> list[tuple[str, float]]:
     """Texts of one kind share their score, and often hundreds do: few scores are rounded, and names
     are compared only with names.
     """

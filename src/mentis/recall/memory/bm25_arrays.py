@@ -49,19 +49,10 @@ class Arrays:
         margin: float,
     ) -> Iterator[tuple[float, list[int]]]:
         """Each score of those that are among the best, and of some below, and who has it."""
-        np = self._np
         scores = self._scores(weighed, mean)
         if mask is not None:
             scores[~mask] = 0.0
-        cut = least_of_best(scores, count) - margin
-        places = (scores >= cut if cut > 0 else scores > 0).nonzero()[0]
-        found = scores[places]
-        order = found.argsort()
-        places, found = places[order], found[order]
-        starts = [0, *(np.diff(found).nonzero()[0] + 1).tolist(), len(found)]
-        for start, end in pairwise(starts):
-            if start < end:
-                yield float(found[start]), places[start:end].tolist()
+        return close_scores(self._np, scores, count=count, margin=margin)
 
     def _scores(self, weighed: Sequence[tuple[str, float]], mean: float) -> NDArray[np.float64]:
         """Added up word by word, as they come."""
@@ -101,3 +92,22 @@ class Arrays:
         for name in self._stale:
             self._length[self._places[name]] = self._lengths.get(name, 0)
         self._stale.clear()
+
+
+def close_scores(
+    np: Any,  # noqa: ANN401 - the package, which is loaded late
+    scores: NDArray[np.float64],
+    *,
+    count: int,
+    margin: float,
+) -> Iterator[tuple[float, list[int]]]:
+    """Each score above 0 of those that are among the best, and of some below, and who has it."""
+    cut = least_of_best(scores, count) - margin
+    places = (scores >= cut if cut > 0 else scores > 0).nonzero()[0]
+    found = scores[places]
+    order = found.argsort()
+    places, found = places[order], found[order]
+    starts = [0, *(np.diff(found).nonzero()[0] + 1).tolist(), len(found)]
+    for start, end in pairwise(starts):
+        if start < end:
+            yield float(found[start]), places[start:end].tolist()

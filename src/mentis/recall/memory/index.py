@@ -29,9 +29,9 @@ from .cells import Cells
 from .fusing import FusedRanking, Ranking, RankPair
 from .matrix import Matrix
 
-_FILTERS = 8  # how many are kept worked out
-_LEFT_OUT = 10
-_LOOKED_AT = 1000  # in quarantine
+FILTERS = 8  # how many are kept worked out
+LEFT_OUT = 10
+LOOKED_AT = 1000  # in quarantine
 _DAY = 86_400.0
 
 
@@ -61,7 +61,7 @@ class MemoryCandidate(NamedTuple):
         places = self.places
         return ScoredMemory(
             memory=self.memory,
-            score=_steady(self.fused * self.decay),
+            score=steady(self.fused * self.decay),
             chosen=chosen,
             reason=reason,
             semantic=places.semantic,
@@ -83,6 +83,8 @@ class RankedMemories:
 
 
 class MemoryIndex:
+    """All of them in this process."""
+
     def __init__(self, standing: MemoryStanding, memories: Iterable[Memory]) -> None:
         self.standing = standing
         self.memories: dict[str, Memory] = {}
@@ -130,6 +132,9 @@ class MemoryIndex:
         """Search by these cells from now on; their matrix has the rows of the one before."""
         self.cells, self.matrix = cells, cells.matrix
 
+    def __len__(self) -> int:
+        return len(self.memories)
+
     @property
     def vectors(self) -> int:
         return 0 if self.matrix is None else len(self.matrix)
@@ -161,8 +166,8 @@ class MemoryIndex:
         """As they are, or with what their age leaves of each."""
         if query.half_life_days <= 0:
             return ((*one, 1.0) for one in fused.order)
-        aged = [(*one, _decay(self.memories[one[1]], query)) for one in fused.order]
-        return sorted(aged, key=lambda one: (_steady(one[0] * one[2]), one[1]))
+        aged = [(*one, decay_of(self.memories[one[1]], query)) for one in fused.order]
+        return sorted(aged, key=lambda one: (steady(one[0] * one[2]), one[1]))
 
     def _lexical(self, text: str, allowed: AllowedMemories, depth: int) -> Ranking:
         if allowed.everything:
@@ -196,7 +201,7 @@ class MemoryIndex:
             return []
         mask = None if self.matrix is None else allowed.mask(self._words)
         others = None if mask is None else ~mask
-        out = self._words.rank(query.text, among=allowed.refused, count=_LEFT_OUT, mask=others)
+        out = self._words.rank(query.text, among=allowed.refused, count=LEFT_OUT, mask=others)
         said, meant = dict(out), self._quarantined_near(query)
         names = dict.fromkeys((*said, *meant))
         return [
@@ -215,9 +220,9 @@ class MemoryIndex:
         """The cosines of those nearest to the query, of the newest that are in quarantine."""
         if query.vector is None or self.matrix is None:
             return {}
-        newest = list(self._quarantined)[-_LOOKED_AT:]
+        newest = list(self._quarantined)[-LOOKED_AT:]
         found = self.matrix.cosines(query.vector, newest)
-        best = sorted(found, key=lambda name: (-found[name], name))[:_LEFT_OUT]
+        best = sorted(found, key=lambda name: (-found[name], name))[:LEFT_OUT]
         return {name: found[name] for name in best}
 
     def _allowed_for(self, query: Query) -> AllowedMemories:
@@ -225,19 +230,19 @@ class MemoryIndex:
         if known is not None:
             return known.at(query.now)
         made = AllowedMemories(query.wanted, query.now, self.memories.values())
-        if len(self._allowed) >= _FILTERS:
+        if len(self._allowed) >= FILTERS:
             self._allowed.clear()
         self._allowed[query.wanted] = made
         return made
 
 
-def _decay(memory: Memory, query: Query) -> float:
+def decay_of(memory: Memory, query: Query) -> float:
     if not memory.time or not query.now or memory.time >= query.now:
         return 1.0
     age = datetime.fromisoformat(query.now) - datetime.fromisoformat(memory.time)
-    return _steady(0.5 ** (age.total_seconds() / _DAY / query.half_life_days))
+    return steady(0.5 ** (age.total_seconds() / _DAY / query.half_life_days))
 
 
-def _steady(number: float) -> float:
+def steady(number: float) -> float:
     """Without the last digits, in which machines differ; however small it is, order stays."""
     return float(f"{number:.12g}")

@@ -84,6 +84,24 @@ class MemoriesInMemory:
     def memories(self, agent: str, *, since: int = 0) -> tuple[Memory, ...]:
         return tuple(kept for _, (at, kept) in sorted(self._of(agent).items()) if at > since)
 
+    def find_all(self, agent: str, ids: Sequence[str]) -> tuple[Memory, ...]:
+        own = self._of(agent)
+        return tuple(own[one][1] for one in dict.fromkeys(ids) if one in own)
+
+    def last_changed(
+        self, agent: str, *, until: int, count: int
+    ) -> tuple[tuple[str, int, str], ...]:
+        found = [one for one in self.changes(agent, [*self._of(agent)]) if one[1] <= until]
+        return tuple(sorted(found, key=lambda one: (-one[1], one[0]))[:count])
+
+    def changes(self, agent: str, ids: Sequence[str]) -> tuple[tuple[str, int, str], ...]:
+        own = self._of(agent)
+        return tuple(
+            (one, own[one][0], text_digest(own[one][1].text))
+            for one in dict.fromkeys(ids)
+            if one in own
+        )
+
     def page(
         self, agent: str, listing: MemoryListing, *, count: int | None = None, start: int = 0
     ) -> tuple[Memory, ...]:
@@ -115,6 +133,20 @@ class MemoriesInMemory:
         own = self._vectors.get(agent, {}).items()
         of_it = [(at, kept) for (of, _), (at, kept) in own if of == fingerprint and at > since]
         return tuple(kept for _, kept in sorted(of_it, key=lambda one: (one[0], one[1].memory)))
+
+    def vector_revisions(
+        self, agent: str, fingerprint: str, among: Sequence[str] | None = None
+    ) -> dict[str, int]:
+        own = self._vectors.get(agent, {}).items()
+        kept = {name: at for (of, name), (at, _) in own if of == fingerprint}
+        wanted = kept if among is None else set(among)
+        found = ((at, name) for name, at in kept.items() if name in wanted)
+        return {name: at for at, name in sorted(found)}
+
+    def vectors_of(self, agent: str, fingerprint: str, ids: Sequence[str]) -> tuple[Vector, ...]:
+        own = self._vectors.get(agent, {})
+        places = ((fingerprint, one) for one in dict.fromkeys(ids))
+        return tuple(own[place][1] for place in places if place in own)
 
     def without_vector(
         self, agent: str, fingerprint: str, *, count: int, after: str = ""
