@@ -11,7 +11,7 @@ import pytest
 from mentis import Personas, create_home
 from mentis.errors import PersonaError
 from mentis.library.people import load_persona
-from mentis.prompts.persona_fields import FIELDS
+from mentis.prompts.persona_fields import FIELDS, with_fields
 from mentis.values.persona import ExampleExchange, Expression, Persona, Profile, Trait
 
 PAGE = (Path(__file__).parents[2] / "docs" / "concepts" / "personas.md").read_text(encoding="utf-8")
@@ -68,3 +68,11 @@ def test_a_copy_keeps_its_remarks_where_nothing_was_set(tmp_path: Path) -> None:
     assert "# A way of speaking, a sentence in it, and what marks it." in text
     assert (made.greeting, [one.name for one in made.traits]) == ("Ahoy.", ["Dry"])
     assert [one.name for one in made.knowledge] == ["Computing", "Language"]
+
+
+def test_a_new_field_stands_before_the_remark_on_the_tables_below_it() -> None:
+    text = 'name = "Bob"  # his name\n\n# A trait.\n[[traits]]\nname = "Warm"\n'
+    made = with_fields(text, {"greeting": "Ahoy.", "name": "Bo"})
+    assert made == (
+        'name = "Bo"  # his name\ngreeting = "Ahoy."\n\n# A trait.\n[[traits]]\nname = "Warm"\n'
+    )

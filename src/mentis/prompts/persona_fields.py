@@ -102,19 +102,41 @@ def with_fields(text: str, fields: Mapping[str, object]) -> str:
 
     document = tomlkit.parse(text)
     members = cast("dict[str, object]", document)
+    lines: dict[str, object] = {}
     for name, value in fields.items():
-        members.pop(name, None)
         if isinstance(value, list) and value and isinstance(value[0], Mapping):
+            members.pop(name, None)
             tables = tomlkit.aot()
             for one in cast("list[dict[str, object]]", value):
                 tables.append(tomlkit.item(one))  # pyright: ignore[reportUnknownMemberType]
             members[name] = tables
-        else:
+        elif _is_table(members.get(name)):
+            members.pop(name)
+            lines[name] = value
+        elif name in members:
             members[name] = value
-    after = document.as_string()
+        else:
+            lines[name] = value
+    after = _with_lines(document.as_string(), tomlkit.dumps(lines))
     if tomllib.loads(after) != {**tomllib.loads(text), **fields}:
         raise PersonaError(
             "the persona that was to be copied is written in a way that cannot be changed for you",
             hint="copy it without fields, and put them into its persona.toml by hand",
         )
     return after
+
+
+def _is_table(value: object) -> bool:
+    first = cast("list[object]", value)[:1] if isinstance(value, list) else [value]
+    return any(isinstance(one, Mapping) for one in first)
+
+
+def _with_lines(text: str, added: str) -> str:
+    """Behind the last field before the tables, so that a comment stays with the table below it."""
+    lines = text.splitlines(keepends=True)
+    end = next((n for n, line in enumerate(lines) if line.startswith("[")), len(lines))
+    while end and (not lines[end - 1].strip() or lines[end - 1].startswith("#")):
+        end -= 1
+    before = "".join(lines[:end])
+    between = "" if before.endswith("\n") or not before else "\n"
+    return f"{before}{between}{added}{''.join(lines[end:])}"

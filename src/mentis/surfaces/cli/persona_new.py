@@ -93,7 +93,7 @@ def _asked(
 
     with open_personas() as personas:
         personas.check_free(persona_id)
-    say(f"A new persona, {persona_id}. Enter skips a question or ends a list, Ctrl-C all.")
+    say(f"A new persona, {persona_id}. Enter skips a question or ends a list, Ctrl-C gives up.")
     say(f"Where one ends with {_DRAFTED}, type {_DRAFTED} and a few words: the model drafts it.")
     said: list[tuple[str, str]] = []
     wishes: list[tuple[str, str]] = []
