@@ -202,6 +202,12 @@ class TurnRun:
         now, calls = self.parts.record.clock.now, self.inquiry.calls
         self.settled = settle_calls(self.parts.models.caching, calls, session=session, now=now)
 
+    def let_go(self) -> None:
+        """Nothing is asked any more. What plans the next attempt holds the run, and the run holds
+        it: a turn that is over would wait for whoever looks for circles.
+        """
+        self.inquiry.plan = _nothing_more
+
     def final_reply(self) -> Reply:
         """The answer of the last step; what was used is of all."""
         last = self.steps[-1].reply
@@ -224,6 +230,10 @@ class TurnRun:
         """What the turn comes to, from all of its calls."""
         self.inquiry.end(interrupted=interrupted)
         return combine_replies(self.inquiry.calls) if self.repeat is None else self.repeat.reply
+
+
+async def _nothing_more(route: Route) -> RouteAttempt:
+    raise Defect(f"a turn that is over asks route {route.name!r}")
 
 
 def _attempt(

@@ -647,6 +647,7 @@ async def end(run: TurnRun, place: Place, stream: _Stream) -> AsyncGenerator[Tur
         run.stop = _stop(run, place, ended.failure)
         keep = partial(release_after, run.reserve, partial(_record, ended))
         ended.recorded = await run_shielded(keep)
+        run.let_go()
         reply, failed = ended.recorded[0], ended.failure is not None and run.repeat is None
         stream.ends_with(reply, failed=failed)
 

@@ -18,6 +18,10 @@ _NEW_OBJECTS = 10_000
 
 def run_loop(main: Callable[[*Ts], Awaitable[T]], *arguments: *Ts) -> T:
     """Run it on the quicker loop where there is one: there is none for Windows."""
+    return anyio.run(main, *arguments, backend_options=loop_options())
+
+
+def loop_options() -> dict[str, bool]:
+    """Options of the loop for anyio; from here on this process is one that serves."""
     gc.set_threshold(_NEW_OBJECTS, *gc.get_threshold()[1:])
-    quick = find_spec("uvloop") is not None
-    return anyio.run(main, *arguments, backend_options={"use_uvloop": quick})
+    return {"use_uvloop": find_spec("uvloop") is not None}
