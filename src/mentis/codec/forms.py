@@ -93,12 +93,7 @@ def from_json(cls: type[T], data: bytes | str) -> T:
 def parse(text: str, *, what: str = "JSON") -> object:
     """Plain JSON to Python, with repeated keys, NaN and infinity refused."""
     try:
-        return json.loads(
-            text,
-            object_pairs_hook=_unique,
-            parse_constant=_no_constant,
-            parse_float=_finite,
-        )
+        return _decode_json(text)
     except RecursionError as error:
         raise _too_deep(what) from error
     except json.JSONDecodeError as told:
@@ -158,6 +153,12 @@ def _finite(digits: str) -> float:
     if not math.isfinite(number):
         raise ValueError(f"the number {digits} is too large")
     return number
+
+
+# Made once: `json.loads` makes one for each text that it is given such functions with.
+_decode_json = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite
+).decode
 
 
 def _refuse_data(cls: type[Value], error: ValidationError, data: object) -> NoReturn:

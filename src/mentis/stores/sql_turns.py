@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from mentis.errors import StoreDamaged, StoreError
 from mentis.values.digest import digest
-from mentis.values.part import MediaPart, Part
+from mentis.values.part import MediaPart, Part, TextPart
 from mentis.values.turn import Turn
 from mentis.values.turn_writes import TurnWrites, emptied
 
@@ -70,6 +70,7 @@ _HINT = "somebody changed the database; put a backup in its place"
 
 _Bytes: TypeAlias = dict[int, bytes]
 _Read: TypeAlias = Callable[[str, Sequence[object]], list[Row]]
+_READ = TurnCache()  # by what stands in a row, whichever database it is of
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,24 @@ class TurnRow:
             for number, part in enumerate(turn.parts)
             if isinstance(part, MediaPart) and part.data is not None
         }
-        return cls(write_value(_with(turn, dict.fromkeys(data)) if data else turn), data)
+        text = write_value(_with(turn, dict.fromkeys(data)) if data else turn)
+        if _is_plain(turn):  # it is read again with the next message
+            _READ.keep((text, ()), turn)
+        return cls(text, data)
+
+
+def _is_plain(turn: Turn) -> bool:
+    """Whether it is sure to be read as it is here: words, and nothing of a provider's own."""
+    return type(turn.author) is str and all(
+        type(part) is TextPart and type(part.text) is str and part.state is None
+        for part in turn.parts
+    )
+
+
+def _read_text(text: str, where: str) -> Turn:
+    """A turn without its attachments."""
+    row = (text, ())
+    return _READ.get(row) or _READ.keep(row, read_value(Turn, text, where=where))
 
 
 def count_turns(session: SqlTransaction, agent: str, name: str) -> int:
@@ -130,7 +148,6 @@ class TurnReader:
 
     def __init__(self, read: _Read) -> None:
         self._read = read
-        self._cache = TurnCache()
         self._last: dict[tuple[str, str], tuple[Sequence[Row], list[Turn]]] = {}
         self._titles: dict[tuple[str, str], tuple[int, tuple[int, ...]]] = {}
 
@@ -154,10 +171,10 @@ class TurnReader:
                     hint=_HINT,
                 )
             row = (text, tuple(names.get(number, ())))
-            turn = self._cache.get(row)
+            turn = _READ.get(row)
             if turn is None:
                 turn, held = read_value(Turn, text, where=where), data.get(number, {})
-                turn = self._cache.keep(row, _with(turn, held) if held else turn)
+                turn = _READ.keep(row, _with(turn, held) if held else turn)
             turns.append(turn)
         self._keep(agent, session, [] if names else rows, turns)
         return tuple(turns)
@@ -168,7 +185,7 @@ class TurnReader:
         where = f"a turn of session `{session}` of `{agent}`"
         end = _MOST_TURNS if before is None else min(before, _MOST_TURNS)
         rows = self._read(_LAST_TURNS, (agent, session, end, max(count, 0)))
-        return tuple((number, read_value(Turn, text, where=where)) for number, text in rows[::-1])
+        return tuple((number, _read_text(text, where)) for number, text in rows[::-1])
 
     def title(self, agent: str, session: str) -> str:
         start, numbers = self._titles.get((agent, session), (0, ()))
@@ -216,7 +233,9 @@ def _ended(session: SqlTransaction, agent: str, writes: TurnWrites) -> list[_Rep
     place, turn = (agent, writes.session, writes.number), None
     with suppress(StoreDamaged):
         turn = _stored(session, place)
-    return [] if turn is None else [(place, write_value(replace(turn, state=writes.state)), None)]
+    return (
+        [] if turn is None else [(place, TurnRow.of(replace(turn, state=writes.state)).text, None)]
+    )
 
 
 def _emptied(session: SqlTransaction, place: TurnPlace) -> _Replaced:
@@ -232,7 +251,7 @@ def _stored(session: SqlTransaction, place: TurnPlace) -> Turn | None:
     agent, name, number = place
     rows = session.look(_TURN, place, of=(agent, name))
     where = f"turn {number} of session `{name}` of `{agent}`"
-    return read_value(Turn, str(rows[0][0]), where=where) if rows else None
+    return _read_text(str(rows[0][0]), where) if rows else None
 
 
 def _add(session: SqlTransaction, place: TurnPlace, row: TurnRow) -> None:
