@@ -17,6 +17,7 @@ from mentis.values.json import json_fault
 from mentis.values.memo import IdentityMemo
 from mentis.values.request import PromptRequest
 from mentis.values.value import Value
+from mentis.values.written import dump
 
 from .plain import plain_value
 
@@ -53,7 +54,10 @@ def to_json(value: Value) -> bytes:
 
 
 def dumps(content: object) -> str:
-    return _encode(content)
+    try:
+        return dump(content).decode()
+    except (UnicodeEncodeError, ValueError):  # half a character, or what is no number in JSON
+        return _encode(content)
 
 
 def _written(request: PromptRequest) -> str:
@@ -64,8 +68,10 @@ def _written(request: PromptRequest) -> str:
     for name, values in lasting.items():
         if values or name in written:
             written[name] = _LISTS.remember(_list_text, values)
-    ordered = (one.name for one in fields(request) if one.name in written)
-    return f"{{{','.join(f'{dumps(name)}:{written[name]}' for name in ordered)}}}"
+    ordered = [
+        f'"{one.name}":{written[one.name]}' for one in fields(request) if one.name in written
+    ]
+    return f"{{{','.join(ordered)}}}"
 
 
 def _list_text(values: Sequence[Value]) -> str:

@@ -112,10 +112,11 @@ def _turns(who: Identity, session: str) -> tuple[Path, str]:
 def _enter(folder: Path, name: str, what: str = _TURN) -> LockFile:
     """The first free name: two agents of one process may be at the same session."""
     inside(folder.parent.parent, f"{folder.parent.name}/{folder.name}")
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(folder, error) from error
+    if not folder.is_dir():
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(folder, error) from error
     for count in range(_MOST):
         if (lock := try_lock(folder / f"{name}.{os.getpid()}-{count}.{what}")) is not None:
             return lock
