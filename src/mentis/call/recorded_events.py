@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 
 _SSE = ("data:", "event:", "id:", "retry:", ":")
 _DONE = "[DONE]"
@@ -13,12 +14,23 @@ def events_of(text: str, wire: str) -> Iterator[str]:
     """What kind of recording it is shows in how its lines begin; a text is what it is."""
     if wire == "text":
         return iter([text] if text.strip() else [])
-    lines = [line for line in text.split("\n") if line.strip()]
-    if lines and all(line.startswith(_SSE) for line in lines[:3]):
+    first = [*islice(_lines(text), 3)]
+    if first and all(line.startswith(_SSE) for line in first):
         return _sse_events(text, wire)
+    lines = [*_lines(text)]
     if len(lines) < 2 or _is_json(text):
         return iter([text] if text.strip() else [])
     return iter(lines if lines[0].lstrip().startswith("{") and _is_json(lines[0]) else [text])
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Those that say something."""
+    begin = 0
+    while begin < len(text):
+        end = text.find("\n", begin) % (len(text) + 1)
+        if (line := text[begin:end]).strip():
+            yield line
+        begin = end + 1
 
 
 def _sse_events(text: str, wire: str) -> Iterator[str]:

@@ -17,6 +17,7 @@ from mentis.facts.side_calls import SidePrompt, side_kind, side_kind_at, side_ki
 from mentis.net.redact import MARK, redact_forms, secret_forms
 from mentis.record.call_bodies import BodyBlock, split_body
 from mentis.render.compare import is_body
+from mentis.settle.joining import joined_pieces
 from mentis.settle.readers import read_all, reader_for
 from mentis.values.json import JsonObject, json_object
 from mentis.values.reply import Reply
@@ -184,7 +185,7 @@ def with_listed_input(payload: JsonObject) -> JsonObject:
 
 def _reply(said: str, wire: Wire, payload: JsonObject, model: str) -> Reply:
     reader = reader_for(wire, tools=offered_in(payload), model=model)
-    return read_all(reader, events_of(said, wire))
+    return read_all(reader, joined_pieces(events_of(said, wire), wire))
 
 
 def _body(
