@@ -13,6 +13,7 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeAlias
 
 from mentis.facts.ability import Wire
 from mentis.record.foreign_calls import CallOrigin
@@ -73,9 +74,16 @@ class CallPlace:
     origin: CallOrigin | None = None
 
 
+# What calls that may begin alike have in common: whom they asked, and the first message, or the
+# tools and the system text.
+_Beginning: TypeAlias = tuple[Wire | None, str, str | tuple[str, str]]
+
+
 @dataclass(slots=True)
 class SessionBook:
-    """The calls of late, by session. The oldest sessions are forgotten first."""
+    """The calls of late, by session. The oldest sessions are forgotten first. `_begins` says which
+    sessions have a call that begins so: nobody looks through all calls for it.
+    """
 
     _sessions: OrderedDict[str, deque[PastCall]] = field(
         default_factory=OrderedDict[str, "deque[PastCall]"]
@@ -87,12 +95,18 @@ class SessionBook:
     _begun: OrderedDict[tuple[str, PromptDigest], str] = field(
         default_factory=OrderedDict[tuple[str, PromptDigest], str]
     )
+    _begins: dict[_Beginning | None, set[str]] = field(
+        default_factory=dict[_Beginning | None, set[str]]
+    )
 
     def add(self, call: PastCall, actions: Iterable[Action] = ()) -> None:
         """`actions` are the tools that its answer asked for."""
         calls = self._sessions.setdefault(call.session, deque(maxlen=_MOST_CALLS))
         calls.append(call)
         self._sessions.move_to_end(call.session)
+        for key_of in (_first_message, _system):
+            if begins := key_of(call.wire, call.model, call.digest):
+                self._begins.setdefault(begins, set()).add(call.session)
         self._threads[call.session] = max(self._threads.get(call.session, 0), call.thread + 1)
         if not call.side:
             self._mains.setdefault(call.session, call.thread)
@@ -103,12 +117,15 @@ class SessionBook:
             gone, _ = self._sessions.popitem(last=False)
             self._threads.pop(gone, None)
             self._mains.pop(gone, None)
+            for sessions in self._begins.values():
+                sessions.discard(gone)
+            self._begins = {begins: some for begins, some in self._begins.items() if some}
 
     def place(self, call: ReadCall, digest: PromptDigest) -> CallPlace:
         by, name = self._named(call)
         if not name:
             # By a message at least: many conversations begin with the same system and tools.
-            alike = _closest(call, digest, self._all())
+            alike = self._alike(call, digest)
             known = alike is not None and alike.digest.shared(digest) > 0
             by, name = "prefix", alike.session if alike and known else self._begin(call, digest)
             if alike is not None and not known:
@@ -124,6 +141,23 @@ class SessionBook:
         if tool := self._handoffs.tool_of(follows.entry):
             return self._handed_over(at, follows, digest, tool)
         return CallPlace(name, by, follows.thread, before=before, agent=follows.agent)
+
+    def _alike(self, call: ReadCall, digest: PromptDigest) -> PastCall | None:
+        """The closest of all calls: one that shares a message, or else the newest that has the same
+        system and tools.
+        """
+        sharing = self._begins.get(_first_message(call.wire, call.model, digest), frozenset[str]())
+        calls = (one for name in self._sessions if name in sharing for one in self._sessions[name])
+        found = _closest(call, digest, calls)
+        if found is not None and found.digest.shared(digest):
+            return found
+        key = _system(call.wire, call.model, digest)
+        there = self._begins.get(key, frozenset[str]())
+        names = (name for name in reversed(self._sessions) if name in there)
+        newest = (one for name in names for one in reversed(self._sessions[name]))
+        return next(
+            (one for one in newest if _system(one.wire, one.model, one.digest) == key), None
+        )
 
     def _followed(self, call: ReadCall, at: CallPlace, digest: PromptDigest) -> PastCall | None:
         """The call of its session whose thread it goes on with."""
@@ -222,9 +256,16 @@ class SessionBook:
         return next(one for one in (name, *more) if one not in taken)
 
 
-def _closest(
-    call: ReadCall, digest: PromptDigest, calls: Iterator[PastCall] | deque[PastCall] | tuple[()]
-) -> PastCall | None:
+def _first_message(wire: Wire | None, model: str, digest: PromptDigest) -> _Beginning | None:
+    return (wire, model, digest.messages[0]) if digest.messages else None
+
+
+def _system(wire: Wire | None, model: str, digest: PromptDigest) -> _Beginning | None:
+    said = digest.tools or digest.system
+    return (wire, model, (digest.tools, digest.system)) if said else None
+
+
+def _closest(call: ReadCall, digest: PromptDigest, calls: Iterable[PastCall]) -> PastCall | None:
     """The one whose prompt begins most alike, the newest of several; of the same model, since no
     cache is shared between two.
     """
