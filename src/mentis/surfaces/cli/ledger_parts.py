@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .options import home_path
 from .report import Text
+from .shown import json_block
 from .tables import TextTable
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def entry_lines(entry: Entry, left_out: Mapping[str, str] | None = None) -> Iter
             yield f"{name:9} {value}"
     for name, commitment in entry.fields.items():
         if name in entry.body:
-            told = json.dumps(entry.body[name], ensure_ascii=False, indent=2)
+            told = json_block(entry.body[name], before=len(name) + 2)
         elif name in reasons:
             told = f"left out of this file ({reasons[name]}); its commitment is {commitment}"
         else:

@@ -10,6 +10,7 @@ import json
 import shutil
 import unicodedata
 from collections.abc import Iterator
+from typing import cast
 
 # Control, format (directions, joiners, tags), private, unassigned; odd spaces and line ends.
 _UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"))
@@ -22,6 +23,7 @@ _BLANK = frozenset(
         *(*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0000, 0xE1000)),
     )
 )
+_JSON_WIDTH = 80
 _LEAST_WIDTH = 40
 _MOST_WIDTH = 100
 
@@ -36,6 +38,43 @@ def safe(text: str) -> str:
 def json_line(value: object) -> str:
     """A value as JSON on one line."""
     return safe(json.dumps(value, ensure_ascii=False))
+
+
+def json_block(value: object, *, before: int = 0, indent: str = "") -> str:
+    """JSON in which what fits on its line stands on one; `before` is what stands there already."""
+    flat = json.dumps(value, ensure_ascii=False)
+    if len(indent) + before + len(flat) <= _JSON_WIDTH or not value:
+        return flat
+    inner = indent + "  "
+    room = _JSON_WIDTH - len(inner) - 1
+    if isinstance(value, dict):
+        members = cast("dict[str, object]", value)
+        names = [json.dumps(name, ensure_ascii=False) for name in members]
+        told = [
+            f"{name}: {json_block(one, before=len(name) + 3, indent=inner)}"
+            for name, one in zip(names, members.values(), strict=True)
+        ]
+        opening, closing = "{}"
+    elif isinstance(value, list):
+        told = [json_block(one, before=1, indent=inner) for one in cast("list[object]", value)]
+        told = told if any(one[0] in "[{" for one in told) else _packed(told, room)
+        opening, closing = "[]"
+    else:
+        return flat
+    lines = ",\n".join(f"{inner}{one}" for one in told)
+    return f"{opening}\n{lines}\n{indent}{closing}"
+
+
+def _packed(told: list[str], room: int) -> list[str]:
+    """As many on a line as fit."""
+    lines = told[:1]
+    for one in told[1:]:
+        longer = f"{lines[-1]}, {one}"
+        if len(longer) <= room:
+            lines[-1] = longer
+        else:
+            lines.append(one)
+    return lines
 
 
 def behind_bar(text: str, *, indent: int = 4) -> Iterator[str]:
