@@ -112,6 +112,10 @@ def test_a_conversation_comes_in_pages_that_what_is_said_meanwhile_does_not_move
     assert [one["number"] for one in newest["items"]] == [5, 4]
     older = owner.get(f"{path}/messages?limit=2&newest=true&cursor={newest['next']}").json()
     assert [one["number"] for one in older["items"]] == [3, 2]
+    others = (f"{path}/messages?limit=2&cursor={newest['next']}", f"{HERE}/sessions?cursor=")
+    for other in (others[0], others[1] + newest["next"]):
+        refused = owner.get(other)
+        assert (refused.status_code, refused.json()["facts"]["field"]) == (422, "cursor")
 
 
 def test_a_title_is_an_edit_like_any_other(owner: ApiClient) -> None:

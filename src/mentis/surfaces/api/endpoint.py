@@ -25,8 +25,17 @@ from mentis.web.streams import Emit, Streamed, sse, while_there
 from mentis.web.tokens import AccessToken
 
 from .events import problem_event
-from .operation import PREFIX, ApiCall, ApiDesk, ApiOperation, FileAnswer, Handler, ListPage
-from .paging import write_cursor
+from .operation import (
+    PREFIX,
+    ApiCall,
+    ApiDesk,
+    ApiOperation,
+    FileAnswer,
+    Handler,
+    ListPage,
+    PageQuery,
+)
+from .paging import check_cursor, list_tag, write_cursor
 from .reading import read_body, read_query
 
 _EVENTS = "text/event-stream"
@@ -99,6 +108,8 @@ def _checked_path(operation: ApiOperation, given: Mapping[str, Any]) -> dict[str
 async def _given(operation: ApiOperation, request: Request) -> dict[str, object]:
     given: dict[str, object] = {}
     query = read_query(operation.query, request.query_params.multi_items())
+    if isinstance(query, PageQuery) and query.cursor:
+        check_cursor(query.cursor, list_tag(request.url.path, query))
     if "query" in _wanted(operation):
         given["query"] = query
     if operation.takes:
@@ -175,7 +186,8 @@ def _written(operation: ApiOperation, request: Request, done: object) -> Respons
         return Response(done.content, media_type=done.media, headers=named)
     headers: dict[str, str] = {}
     if isinstance(done, ListPage):
-        done, headers = _paged(done, request)
+        query = read_query(operation.query, request.query_params.multi_items())
+        done, headers = _paged(done, query, request)
     if operation.method == "GET":
         headers["etag"] = etag_of(done)
         if headers["etag"] in request.headers.get("if-none-match", ""):
@@ -185,10 +197,12 @@ def _written(operation: ApiOperation, request: Request, done: object) -> Respons
     )
 
 
-def _paged(page: ListPage, request: Request) -> tuple[dict[str, object], dict[str, str]]:
-    if page.after is None:
+def _paged(
+    page: ListPage, query: object, request: Request
+) -> tuple[dict[str, object], dict[str, str]]:
+    if page.after is None or not isinstance(query, PageQuery):
         return {"items": page.items, "next": None}, {}
-    cursor = write_cursor(page.after)
+    cursor = write_cursor(list_tag(request.url.path, query), page.after)
     others = [(name, one) for name, one in request.query_params.multi_items() if name != "cursor"]
     link = f"{request.url.path}?{urlencode([*others, ('cursor', cursor)])}"
     return {"items": page.items, "next": cursor}, {"link": f'<{link}>; rel="next"'}

@@ -11,14 +11,28 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from mentis.errors import RequestRefused
+from mentis.values.digest import digest
 
 from .operation import ListPage, PageQuery
 
 T = TypeVar("T")
 
 
-def write_cursor(after: str | int) -> str:
-    return base64.urlsafe_b64encode(json.dumps(after).encode()).decode().rstrip("=")
+def list_tag(path: str, query: PageQuery) -> str:
+    """The list that a cursor is of: where it is, and what was asked of it."""
+    asked = query.model_dump(mode="json", exclude={"limit", "cursor"})
+    return digest(json.dumps([path, asked], sort_keys=True).encode())[7:19]
+
+
+def write_cursor(tag: str, after: str | int) -> str:
+    told = json.dumps([tag, after]).encode()
+    return base64.urlsafe_b64encode(told).decode().rstrip("=")
+
+
+def check_cursor(cursor: str, tag: str) -> None:
+    """RequestRefused where it is of another list: what stands after it there says nothing here."""
+    if _told(cursor)[0] != tag:
+        raise _unknown(cursor)
 
 
 def cursor_text(cursor: str) -> str:
@@ -71,10 +85,17 @@ def _begin(found: Sequence[T], cursor: str, name: Callable[[T], str], *, is_sort
 
 
 def _read(cursor: str) -> object:
+    return _told(cursor)[1]
+
+
+def _told(cursor: str) -> tuple[object, object]:
+    """The list, and what the page begins after."""
     try:
-        return json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
-    except (binascii.Error, ValueError, RecursionError) as error:
+        raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True)
+        tag, after = json.loads(raw)
+    except (binascii.Error, ValueError, TypeError, RecursionError) as error:
         raise _unknown(cursor) from error
+    return tag, after
 
 
 def _unknown(cursor: str) -> RequestRefused:
