@@ -23,7 +23,7 @@ from mentis.ports.ids import CountingIds
 from mentis.ports.signer import SeededSigner, Signer
 from mentis.record.verify import VerifyEvidence, verify_agent
 from mentis.stores.memory import LedgerInMemory
-from mentis.values.checkpoint import Checkpoint, KeptNote, Pin
+from mentis.values.checkpoint import Checkpoint, KeptNote, Pin, WitnessKey, WitnessPolicy
 from mentis.values.entry import Draft, Entry, Verdict
 
 ORIGIN = "example.org/test"
@@ -84,11 +84,14 @@ class Ledger:
         *,
         local: Sequence[str] = (),
         outside: Sequence[str] = (),
+        witnesses: Sequence[WitnessKey] = (),
+        quorum: int = 0,
     ) -> Verdict:
         notes = [KeptNote(note, "here", outside=False) for note in local]
         notes += [KeptNote(note, "elsewhere", outside=True) for note in outside]
         read = self.entries if entries is None else entries
-        return verify_chain(self.agent, read, pin=self.pin, notes=notes)
+        pin = replace(self.pin, policy=WitnessPolicy(tuple(witnesses), quorum))
+        return verify_chain(self.agent, read, pin=pin, notes=notes)
 
 
 def verify_store(

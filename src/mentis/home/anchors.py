@@ -8,35 +8,51 @@ from typing import Protocol
 
 from mentis.errors import MentisError, SettingsError, UsageError
 from mentis.ledger.anchors import FileAnchor, GitAnchor
+from mentis.ports.witness import Growth, Witness
 from mentis.stores.files.home import Home
-from mentis.values.checkpoint import KeptNote
+from mentis.values.checkpoint import KeptNote, WitnessKey
+
+from .witness_anchor import WitnessAnchor
+
+WITNESS = "witness"
+_KINDS = ("file", "git")
 
 
-class _Place(Protocol):
-    def tell(self, checkpoint: str) -> None: ...
-
+class _Place(Witness, Protocol):
     def notes(self) -> tuple[KeptNote, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """One of them, by the name it has in settings: `file:PATH` or `git:FOLDER`."""
+    """One of them, by its name in settings: `file:PATH`, `git:FOLDER` or `witness:URL#KEY`."""
 
     name: str
     place: _Place
 
+    @property
+    def witness(self) -> WitnessKey | None:
+        """Whose cosignature it gives; files and repositories only keep."""
+        return self.place.key if isinstance(self.place, WitnessAnchor) else None
 
-def open_anchors(home: Home, names: Iterable[str], *, new: bool = False) -> tuple[Anchor, ...]:
-    return tuple(open_anchor(home, name, new=new) for name in names)
+
+def open_anchors(
+    home: Home, names: Iterable[str], *, origin: str, new: bool = False
+) -> tuple[Anchor, ...]:
+    return tuple(open_anchor(home, name, origin=origin, new=new) for name in names)
 
 
-def open_anchor(home: Home, name: str, *, new: bool = False) -> Anchor:
-    """Only a `new` one may know nothing yet; adding it tells it a checkpoint."""
+def open_anchor(home: Home, name: str, *, origin: str, new: bool = False) -> Anchor:
+    """Only a `new` one may know nothing yet; adding it tells it a checkpoint. `origin` is what the
+    logs of this home begin with.
+    """
     kind, _, given = name.partition(":")
-    if kind not in ("file", "git") or not given:
+    if kind not in (*_KINDS, WITNESS) or not given:
         raise SettingsError(
-            f"`ledger.anchors`: {name!r} is no anchor", hint="use file:PATH or git:FOLDER"
+            f"`ledger.anchors`: {name!r} is no anchor",
+            hint="use file:PATH, git:FOLDER or witness:URL#KEY",
         )
+    if kind == WITNESS:
+        return Anchor(name, WitnessAnchor(given, origin))
     path = home.path / given  # an absolute one stays as it is
     if path.resolve().is_relative_to(home.path.resolve()):
         raise UsageError(
@@ -50,20 +66,37 @@ def open_anchor(home: Home, name: str, *, new: bool = False) -> Anchor:
 def whole_name(home: Home, name: str) -> str:
     """The same for every way to write its path."""
     kind, _, path = name.partition(":")
+    if kind not in _KINDS:
+        return name
     return f"{kind}:{(home.path / path).resolve()}"
 
 
-def tell_anchors(anchors: Iterable[Anchor], note: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Which of them know the checkpoint now, and what went wrong with the others."""
-    told: list[str] = []
+@dataclass(frozen=True, slots=True)
+class ToldAnchors:
+    """The checkpoint with what was signed below it, who knows it now, and what went wrong with the
+    others.
+    """
+
+    note: str
+    names: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+def tell_anchors(anchors: Iterable[Anchor], note: str, growth: Growth) -> ToldAnchors:
+    """Those that cosign come first, so that the others keep what they have signed."""
+    names: list[str] = []
     faults: list[str] = []
-    for anchor in anchors:
+    signatures = ""
+    for anchor in sorted(anchors, key=lambda one: one.witness is None):
         try:
-            anchor.place.tell(note)
-            told.append(anchor.name)
+            if anchor.witness is None:
+                anchor.place.tell(note + signatures, growth)
+            else:
+                signatures += anchor.place.tell(note, growth).removeprefix(note)
+            names.append(anchor.name)
         except MentisError as error:
             faults.append(f"anchor {anchor.name} could not be told: {error.message}")
-    return tuple(told), tuple(faults)
+    return ToldAnchors(note + signatures, tuple(names), tuple(faults))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from mentis.stores.files.key_folder import KeyFolder, config_folder
 from mentis.stores.files.known_homes import KnownHome, KnownHomes
 from mentis.stores.keyring import SystemSecrets
 from mentis.stores.keys import key_from_secrets
-from mentis.values.checkpoint import KeptCheckpoint, Pin, Standing
+from mentis.values.checkpoint import KeptCheckpoint, Pin, Standing, WitnessPolicy
 
 from .anchors import Anchor, open_anchors, tell_anchors, whole_name
 
@@ -81,10 +81,18 @@ class Sealing:
         since = since or (None if anew else self.last_standing(agent))
         standing = stand(ledger.hashes_from, since)
         # The key comes last: if it was given up since, an entry says so that it must not seal.
-        note = keeping.seal(ledger, self.signer(), standing)
-        self.folder.keep(agent, KeptCheckpoint(note, standing), anew=anew)
-        told, faults = tell_anchors(self.anchors, note)
-        return SignedCheckpoint(note, standing, told, (*faults, *self.strange()))
+        note = keeping.sign(ledger, self.signer(), standing)
+        growth = keeping.growth_to(ledger, standing.size)
+        told = tell_anchors(self.anchors, note, growth)
+        store.keep_checkpoint(agent, standing.size, told.note)
+        self.folder.keep(agent, KeptCheckpoint(told.note, standing), anew=anew)
+        return SignedCheckpoint(told.note, standing, told.names, (*told.faults, *self.strange()))
+
+    @property
+    def policy(self) -> WitnessPolicy:
+        """The witnesses among the anchors, and how many of them a checkpoint needs."""
+        pinned = (anchor.witness for anchor in self.anchors)
+        return WitnessPolicy(tuple(filter(None, pinned)), self.folder.quorum())
 
     def strange(self) -> tuple[str, ...]:
         """Whoever can write into the home can name an anchor there, or take one out of there; its
@@ -109,10 +117,11 @@ def open_sealing(home: Home, settings: Settings, environ: Mapping[str, str]) -> 
     named = settings.model.ledger.anchors
     if anchors_of_environment(settings):
         # Nobody knows whether these were told anything before.
-        anchors, strangers, unnamed = open_anchors(home, named, new=True), (), ()
+        anchors = open_anchors(home, named, origin=pin.origin, new=True)
+        strangers, unnamed = (), ()
     else:
         ours, strangers, unnamed = _anchors(home, named, folder.anchors())
-        anchors = open_anchors(home, (*ours, *unnamed))
+        anchors = open_anchors(home, (*ours, *unnamed), origin=pin.origin)
     return Sealing(
         pin,
         folder,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mentis.disk.atomic import sync_folder, unwritable
 from mentis.errors import BadCheckpoint, StoreError
+from mentis.ports.witness import Growth, no_growth
 from mentis.values.checkpoint import KeptNote
 
 from .checkpoint import read_note, split_notes
@@ -46,10 +47,10 @@ class FileAnchor:
         self._path = path
         self._new = new
 
-    def tell(self, checkpoint: str) -> None:
+    def tell(self, checkpoint: str, growth: Growth = no_growth) -> str:  # noqa: ARG002  # it keeps all
         read_note(checkpoint)  # nothing else gets in
         if checkpoint == self._last_alone():
-            return
+            return checkpoint
         try:
             with self._path.open("ab") as file:
                 file.write(checkpoint.encode())
@@ -58,6 +59,7 @@ class FileAnchor:
             sync_folder(self._path.parent)
         except OSError as error:
             raise unwritable(self._path, error) from error
+        return checkpoint
 
     def last(self) -> str | None:
         notes = self.notes()
@@ -102,16 +104,17 @@ class GitAnchor:
         self._name = name
         self._new = new
 
-    def tell(self, checkpoint: str) -> None:
+    def tell(self, checkpoint: str, growth: Growth = no_growth) -> str:  # noqa: ARG002  # it keeps all
         last = self.last()
         if checkpoint == last:
-            return
+            return checkpoint
         FileAnchor(self._repository / self._name, new=last is None).tell(checkpoint)
         for _ in range(_TRIES):
             if self._committed(checkpoint):
-                return
+                return checkpoint
             time.sleep(_MOMENT)
         self._commit(checkpoint)
+        return checkpoint
 
     def _committed(self, checkpoint: str) -> bool:
         """False while somebody else commits; he may have taken this one along."""

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Verifies an exported ledger. Needs Python 3.11 and the package `cryptography`, nothing else.
 
-    python verify.py LEDGER.zip --key BASE64 --origin NAME [--checkpoint FILE ...]
+    python verify.py LEDGER.zip --key BASE64 --origin NAME [--checkpoint FILE] [--witness KEY]
     python verify.py report.html --key BASE64 --origin NAME   # the page out of it holds the same
 
 It shares no code with the program that wrote the bundle. Give the public key and the origin as you
-know them from elsewhere, and any checkpoint that somebody else kept: what the bundle says about
-itself, whoever made it could have made up. Without both it is never called `ok`.
+know them from elsewhere, any checkpoint that somebody else kept, and the keys of witnesses: what
+the bundle says about itself, whoever made it could have made up. Without key and origin it is never
+called `ok`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import IO, Any, cast
 
@@ -74,10 +76,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--origin", help="the name of the log, as you know it")
     kept = "checkpoints that somebody else has kept; may be given several times"
     parser.add_argument("--checkpoint", action="append", default=[], metavar="FILE", help=kept)
+    seen = "the key of a witness, NAME+ID+KEY, as you know it; may be given several times"
+    parser.add_argument("--witness", action="append", default=[], metavar="KEY", help=seen)
+    many = "how many of these witnesses must have seen the ledger; by default all"
+    parser.add_argument("--quorum", type=int, metavar="NUMBER", help=many)
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
     asked = parser.parse_args(arguments)
     try:
-        told = audit(asked.bundle, key=asked.key, origin=asked.origin, checkpoints=asked.checkpoint)
+        told = audit(
+            asked.bundle,
+            key=asked.key,
+            origin=asked.origin,
+            checkpoints=asked.checkpoint,
+            quorum=_given_quorum(asked.witness, asked.quorum),
+        )
     except KeyboardInterrupt:
         sys.stderr.write("stopped: there is no verdict\n")
         return 130
@@ -99,13 +111,18 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def audit(
-    bundle: str | IO[bytes], *, key: str | None, origin: str | None, checkpoints: Iterable[str]
+    bundle: str | IO[bytes],
+    *,
+    key: str | None,
+    origin: str | None,
+    checkpoints: Iterable[str],
+    quorum: Quorum | None = None,
 ) -> dict[str, Any]:
     """The verdict on one bundle."""
     pinned = None if key is None else _given_key(key)
     given = [(path, note, True) for path in checkpoints for note in _given_notes(path)]
     with opened_bundle(bundle) as (parts, archive):
-        told = _audit_parts(parts, pinned=pinned, origin=origin, given=given)
+        told = _audit_parts(parts, pinned=pinned, origin=origin, given=given, quorum=quorum)
         if archive is not None and "report.html" in archive.namelist():
             _check_report(archive, told)
     return told
@@ -144,10 +161,11 @@ def _audit_parts(
     pinned: bytes | None,
     origin: str | None,
     given: list[tuple[str, str, bool]],
+    quorum: Quorum | None = None,
 ) -> dict[str, Any]:
     about = parts.about
     notes = chain((("in the bundle", note, False) for note in _split(parts.notes)), given)
-    audit_of = _Audit(origin or about["origin"], about["agent"], notes)
+    audit_of = _Audit(origin or about["origin"], about["agent"], notes, quorum)
     audit_of.skip(map(_read_hash, parts.dropped))
     if parts.texts is not None:
         audit_of.texts = TextLines(parts.texts, whole=about["texts"])
@@ -327,8 +345,47 @@ def _given_notes(path: str) -> list[str]:
     return notes
 
 
+@dataclass(frozen=True)
+class Quorum:
+    """Witnesses by name and key, and how many of them must have seen the ledger."""
+
+    witnesses: tuple[tuple[str, bytes], ...]
+    number: int
+
+
+def _given_quorum(keys: list[str], number: int | None) -> Quorum | None:
+    witnesses = tuple(map(_witness_key, keys))
+    asked = len(witnesses) if number is None else number
+    if not 0 <= asked <= len({name for name, _ in witnesses}):
+        raise WrongArgument(f"--quorum {asked}: {len(witnesses)} witnesses are given")
+    return Quorum(witnesses, asked) if witnesses else None
+
+
+def _witness_key(text: str) -> tuple[str, bytes]:
+    try:
+        name, identity, key = text.split("+", 2)
+        raw = _unbase64(key)
+    except ValueError as error:
+        raise WrongArgument(f"--witness {text[:60]}: this is no NAME+ID+KEY") from error
+    if len(raw) != 33 or raw[:1] != b"\4" or _witness_id(name, raw[1:]).hex() != identity:
+        raise WrongArgument(f"--witness {text[:60]}: id, name and key do not fit together")
+    return name, raw[1:]
+
+
+def _witness_id(name: str, key: bytes) -> bytes:
+    return _sha256(name.encode() + b"\n\4" + key)[:4]
+
+
 class _Audit:
-    def __init__(self, home: str, agent: str, notes: Iterable[tuple[str, str, bool]]) -> None:
+    def __init__(
+        self,
+        home: str,
+        agent: str,
+        notes: Iterable[tuple[str, str, bool]],
+        quorum: Quorum | None = None,
+    ) -> None:
+        self.quorum = quorum
+        self.cosigned: dict[int, dict[str, int]] = {}  # when each witness saw this many entries
         self.agent, self.home, self.origin = agent, home, f"{home}/{agent}"
         self.findings: list[Found] = []
         self.found = self.kept = 0
@@ -354,12 +411,38 @@ class _Audit:
 
     def read(self, notes: Iterable[tuple[str, str, bool]]) -> Iterator[tuple[str, _Note, bool]]:
         for place, note, outside in notes:
-            self.given = self.given or outside
             try:
-                yield place, _read_note(note), outside
+                read = _read_note(note)
+                seen = outside or bool(self.cosignatures(read[3], read[4]))
+                self.given = self.given or seen
+                yield place, read, seen
             except (Unreadable, ValueError):
+                self.given = self.given or outside
                 self.find(0, "checkpoint", f"{place}: this is not a checkpoint")
                 self.uncount(place, outside, "it cannot be read")
+
+    def cosignatures(self, text: bytes, signatures: list[tuple[str, bytes]]) -> dict[str, int]:
+        """Which of the witnesses has signed below a note, and when it had seen that."""
+        found: dict[str, int] = {}
+        for name, key in self.quorum.witnesses if self.quorum else ():
+            for _, raw in (one for one in signatures if one[0] == name):
+                time = int.from_bytes(raw[4:12], "big")
+                message = b"cosignature/v1\ntime %d\n%b" % (time, text)
+                known = raw[:4] == _witness_id(name, key) and len(raw) == 76
+                if known and _verify(key, message, raw[12:]):
+                    found[name] = max(time, found.get(name, 0))
+        return found
+
+    def witnessed(self) -> dict[str, Any] | None:
+        """How many entries enough of the witnesses have seen."""
+        if self.quorum is None:
+            return None
+        number = max(self.quorum.number, 1)
+        size = max((at for at, by in self.cosigned.items() if len(by) >= number), default=0)
+        if not size and self.size and self.quorum.number:
+            asked = f"{self.quorum.number} of {len(self.quorum.witnesses)}"
+            self.find(0, "checkpoint", f"no checkpoint here is cosigned by {asked} witnesses")
+        return {"size": size, "by": self.cosigned.get(size, {})}
 
     def uncount(self, name: str, outside: bool, reason: str) -> None:
         if outside:
@@ -559,6 +642,7 @@ class _Audit:
         remarks += self.other_agents()
         remarks += self.set_apart(keys)
         vouched = self.checkpoints(keys, given_up)
+        witnessed = self.witnessed()
         self.missing()
         if self.dropped:
             remarks.append(f"entries 0 to {self.dropped - 1} are not here: only their hashes are")
@@ -575,6 +659,7 @@ class _Audit:
             "intact": not self.findings,
             "signed": self.sealed,
             "vouched": vouched,
+            "witnessed": witnessed,
             "denied": self.denied,
             "given": self.given,
             "uncounted": self.uncounted,
@@ -780,6 +865,9 @@ class _Audit:
                 if size or not self.size:  # that nothing was there says nothing about what is
                     self.sealed = max(self.sealed or 0, size)
                 vouched = max(vouched, size if outside else 0)
+                for name, time in self.cosignatures(text, signatures).items() if size else ():
+                    by = self.cosigned.setdefault(size, {})
+                    by[name] = max(time, by.get(name, 0))
                 continue
             elif lost:
                 reason = f"the rollback in entry {given_up[size, root.hex()]} gives it up"
@@ -1343,6 +1431,7 @@ def _told(told: dict[str, Any]) -> str:
     lines += _told_texts(told)
     lines += [f"note: {note}" for note in told["notes"]]
     lines.append(_told_signed(told["signed"], told["entries"]))
+    lines += _told_witnessed(told["witnessed"], told["entries"])
     lines.append(_told_complete(told))
     return "".join(f"{_shown(line)}\n" for line in lines)
 
@@ -1395,6 +1484,20 @@ def _told_signed(signed: int | None, entries: int) -> str:
     told = f"signed: the key of this log has signed {signed} of {entries} entries"
     rest = "; those after them anybody who had the ledger could have written"
     return told + (rest if signed < entries else "")
+
+
+def _told_witnessed(witnessed: dict[str, Any] | None, entries: int) -> Iterator[str]:
+    if witnessed is None or not witnessed["size"]:
+        return
+    by = (f"{name} at {_moment(time)}" for name, time in witnessed["by"].items())
+    yield f"witnessed: {witnessed['size']} of {entries} entries, by {', '.join(by)}"
+
+
+def _moment(seconds: int) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
+    except (OverflowError, OSError, ValueError):
+        return f"second {seconds}"
 
 
 def _shown(line: str) -> str:

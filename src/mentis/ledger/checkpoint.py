@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from mentis.errors import BadCheckpoint, SettingsError
+from mentis.errors import BadCheckpoint, SettingsError, UsageError
 from mentis.ports.signer import Signer
 from mentis.values.checkpoint import Checkpoint
 from mentis.values.value import Value
@@ -23,7 +23,9 @@ from mentis.values.value import Value
 from .signature import decode, verify_signature
 
 MAX_NOTE = 16 * 1024
+# The first byte of a key says what its signatures are over: a note, or a note and a time.
 _ED25519 = b"\x01"
+COSIGNATURE = b"\x04"
 _NAME = re.compile(r"[^\s+\x00-\x1f\x7f]{1,256}")
 _SIZE = re.compile(r"0|[1-9][0-9]{0,15}")
 _SIGNATURE = re.compile(r"— (\S+) (\S+)")
@@ -54,8 +56,15 @@ def sign_checkpoint(checkpoint: Checkpoint, signer: Signer) -> str:
     """The whole note."""
     check_name(checkpoint.origin)
     text = checkpoint_text(checkpoint)
-    raw = key_id(checkpoint.origin, signer.public) + signer.sign(text.encode())
-    return f"{text}\n— {checkpoint.origin} {base64.b64encode(raw).decode()}\n"
+    identity = key_id(checkpoint.origin, signer.public)
+    signed = Signature(checkpoint.origin, identity, signer.sign(text.encode()))
+    return f"{text}\n{signature_line(signed)}"
+
+
+def signature_line(signature: Signature) -> str:
+    """As it stands below a note, with its end."""
+    raw = base64.b64encode(signature.key_id + signature.signature).decode()
+    return f"— {signature.name} {raw}\n"
 
 
 def read_note(note: str) -> SignedNote:
@@ -83,8 +92,8 @@ def note_signed_by(note: SignedNote, public: bytes) -> bool:
     )
 
 
-def key_id(name: str, public: bytes) -> bytes:
-    return hashlib.sha256(name.encode() + b"\n" + _ED25519 + public).digest()[:4]
+def key_id(name: str, public: bytes, kind: bytes = _ED25519) -> bytes:
+    return hashlib.sha256(name.encode() + b"\n" + kind + public).digest()[:4]
 
 
 def verifier_key(name: str, public: bytes) -> str:
@@ -98,6 +107,14 @@ def check_name(origin: str) -> None:
         raise SettingsError(
             f"`ledger.origin`: {origin!r} cannot name a log",
             hint="use something like example.org/ada, without spaces and plus signs",
+        )
+
+
+def check_witness_name(name: str) -> None:
+    if not _NAME.fullmatch(name) or "#" in name:
+        raise UsageError(
+            f"{name!r} cannot name a witness",
+            hint="use something like witness.example/w1, without spaces, plus and hash signs",
         )
 
 

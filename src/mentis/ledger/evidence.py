@@ -6,15 +6,24 @@ It is collected while the chain is read and weighed at the end, when all keys ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from mentis.errors import BadCheckpoint
-from mentis.values.checkpoint import Checkpoint, KeptNote, Pin
+from mentis.values.checkpoint import (
+    Checkpoint,
+    Cosignature,
+    KeptNote,
+    Pin,
+    WitnessedSize,
+    WitnessPolicy,
+)
 from mentis.values.entry import Attack, Entry, ErasedFields, Finding, Rollback
 from mentis.values.json import JsonObject
 from mentis.values.words import quantity
 
 from .checkpoint import SignedNote, key_id, note_signed_by, read_note
+from .cosignature import cosignatures_in
 from .cuts import Cuts
 from .keyring import KeyRing, changes_in
 from .recipes import erased_fields
@@ -33,6 +42,7 @@ from .statements import (
 )
 
 _MOST = 100_000
+_CLOCKS_APART = 600  # seconds by which honest clocks may differ
 
 
 @dataclass(slots=True)
@@ -46,12 +56,14 @@ class WeighedEvidence:
     denied: int = 0  # how many entries one from outside has seen that are not, or not so, here
     given: int = 0  # checkpoints from outside
     uncounted: list[str] = field(default_factory=list[str])  # which of these do not count, and why
+    witnessed: WitnessedSize | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
     kept: KeptNote
     note: SignedNote
+    cosignatures: tuple[Cosignature, ...] = ()
 
     @property
     def says(self) -> Checkpoint:
@@ -69,11 +81,13 @@ class Evidence:
     def __init__(self, agent: str, pin: Pin | None, notes: Iterable[KeptNote]) -> None:
         self._agent = agent
         self._pin = pin
+        self._policy = pin.policy if pin else WitnessPolicy()
         self._unreadable: list[Finding] = []
         self._unread: list[str] = []
         self._given = 0
         self._notes = [read for kept in notes if (read := self._read(kept))]
         self._roots: dict[int, str | None] = {read.says.size: None for read in self._notes}
+        self._times: dict[int, str] = {}  # of the entries that came right after a checkpoint
         self._gone: dict[int, tuple[str, set[str]]] = {}  # what no tombstone explains yet
         self._read_from: int | None = None
         self._lost: dict[int, frozenset[str]] = {}
@@ -93,6 +107,8 @@ class Evidence:
         """An entry that is not `sound` in itself changes no key."""
         if self._read_from is None:
             self._read_from = entry.index
+        if entry.index in self._roots:
+            self._times[entry.index] = entry.time
         gone = erased_fields(entry)
         if gone and len(self._gone) < _MOST:
             self._gone[entry.index] = (entry.hash, set(gone))
@@ -134,10 +150,15 @@ class Evidence:
         return KeyRing(self._agent, decode_key(self._pin.public_key), self.keys)
 
     def _read(self, kept: KeptNote) -> _Read | None:
-        self._given += kept.outside
         try:
-            return _Read(kept, read_note(kept.note))
+            note = read_note(kept.note)
+            cosigned = cosignatures_in(note, self._policy.witnesses)
+            # Wherever it lies: nobody here could have made what a witness has signed.
+            kept = replace(kept, outside=kept.outside or bool(cosigned))
+            self._given += kept.outside
+            return _Read(kept, note, cosigned)
         except BadCheckpoint as error:
+            self._given += kept.outside
             message = f"{kept.place}: {error.message}"
             self._unreadable.append(Finding(0, "checkpoint", message, "forged"))
             self._unread.extend([f"{kept.place}: it cannot be read"] if kept.outside else [])
@@ -219,6 +240,40 @@ class Evidence:
         weighed.vouched = max(outside, default=0)
         denied = (read.says.size for read in (*longer, *other) if read.kept.outside)
         weighed.denied = max(denied, default=0)
+        self._weigh_witnesses(good, matching, size, weighed)
+
+    def _weigh_witnesses(
+        self, good: list[_Read], matching: list[_Read], size: int, weighed: WeighedEvidence
+    ) -> None:
+        """Those of what was verified before are not compared again; that enough saw them counts."""
+        policy = self._policy
+        if not policy.witnesses:
+            return
+        early = [r for r in good if r.says.size <= size and self._roots[r.says.size] is None]
+        weighed.witnessed = _witnessed([*matching, *early], max(policy.quorum, 1))
+        weighed.notes.extend(self._early_times(matching))
+        seen = weighed.witnessed.size if weighed.witnessed else 0
+        asked = f"{policy.quorum} of {quantity(len(policy.witnesses), 'witness', 'witnesses')}"
+        if policy.quorum and size and not seen:
+            message = f"no checkpoint here is cosigned by {asked}"
+            weighed.findings.append(Finding(0, "checkpoint", message, "unwitnessed"))
+        elif policy.quorum and seen < max((read.says.size for read in matching), default=0):
+            after = f"what came after entry {seen - 1} is signed"
+            weighed.notes.append(f"{after}, and not yet seen by {asked}")
+
+    def _early_times(self, matching: list[_Read]) -> Iterator[str]:
+        """Entries that claim to be older than a checkpoint they are not in."""
+        for read in matching:
+            claimed = self._times.get(read.says.size, "")
+            if not claimed or not read.cosignatures:
+                continue
+            latest = max(read.cosignatures, key=lambda one: one.time)
+            if datetime.fromisoformat(claimed).timestamp() < latest.time - _CLOCKS_APART:
+                yield (
+                    f"entry {read.says.size} says that it is of {claimed}, and {latest.name} saw"
+                    f" the record without it at {latest.moment}: it was dated back, or a clock was"
+                    " wrong"
+                )
 
     def _genuine(
         self, read: _Read, ring: KeyRing, given_up: _GivenUp, weighed: WeighedEvidence
@@ -310,6 +365,20 @@ class Evidence:
         if self._beyond:
             message = f"{self._beyond} further entries have lost fields; too many to explain"
             weighed.findings.append(Finding(max(self._gone) + 1, "body", message, "erased"))
+
+
+def _witnessed(reads: list[_Read], quorum: int) -> WitnessedSize | None:
+    """The largest size that so many have seen; one may have cosigned each of several copies."""
+    seen: dict[int, dict[str, Cosignature]] = {}
+    for read in reads:
+        found = seen.setdefault(read.says.size, {})
+        for one in read.cosignatures:
+            before = found.get(one.name, one)
+            found[one.name] = max(one, before, key=lambda each: each.time)
+    enough = [size for size, found in seen.items() if size and len(found) >= quorum]
+    if not enough:
+        return None
+    return WitnessedSize(max(enough), tuple(seen[max(enough)].values()))
 
 
 def _given_up(told: JsonObject) -> str:

@@ -11,6 +11,7 @@ from mentis.errors import BadCheckpoint, RolledBack, SigningKeyError, StoreDamag
 from mentis.ports.entries import Stamp
 from mentis.ports.ledger_store import LedgerStore
 from mentis.ports.signer import Signer
+from mentis.ports.witness import Growth
 from mentis.values.checkpoint import (
     Checkpoint,
     GrowthProof,
@@ -155,15 +156,19 @@ def checkpoint(
 ) -> tuple[str, Standing]:
     """Sign what is there now and keep the note beside it."""
     standing = stand(ledger.hashes_from, since)
-    return seal(ledger, signer, standing), standing
-
-
-def seal(ledger: LedgerHandle, signer: Signer, standing: Standing) -> str:
-    """Sign that it stood there, and keep the note beside it."""
-    says = Checkpoint(ledger.log, standing.size, root_of(standing))
-    note = sign_checkpoint(says, signer)
+    note = sign(ledger, signer, standing)
     ledger.store.keep_checkpoint(ledger.agent, standing.size, note)
-    return note
+    return note, standing
+
+
+def sign(ledger: LedgerHandle, signer: Signer, standing: Standing) -> str:
+    """That it stood there, as a note."""
+    return sign_checkpoint(Checkpoint(ledger.log, standing.size, root_of(standing)), signer)
+
+
+def growth_to(ledger: LedgerHandle, size: int) -> Growth:
+    """How to prove that the ledger of this size goes on from an older one."""
+    return lambda old: prove_consistency(ledger.hashes_from(0), old, size)
 
 
 def prove(
@@ -324,7 +329,8 @@ def seal_segment(
         )
     before, standing = _stood(ledger, ledger.hashes_from(0), first, index)
     _check_moved(ledger, before, index)
-    note = seal(ledger, signer, standing)
+    note = sign(ledger, signer, standing)
+    ledger.store.keep_checkpoint(ledger.agent, standing.size, note)
     segment = Segment(ledger.agent, first, index - 1, before, note)
     entries = islice(ledger.store.entries(ledger.agent), index - first)
     return segment, write_segment(segment, entries)

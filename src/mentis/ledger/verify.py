@@ -149,6 +149,7 @@ class _Reading:
             more=self.more + max(0, len(found) - MAX_FINDINGS),
             root=self._tree.root.hex(),
             vouched=weighed.vouched,
+            witnessed=weighed.witnessed,
             erased=tuple(weighed.erased),
             notes=(*weighed.notes, *self._remarks()),
             trusted=None if found else self._trusted(),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mentis.errors import RouteError
@@ -42,7 +44,7 @@ def open_client(
     quiet_addresses()
     timeout = httpx2.Timeout(read_seconds, connect=CONNECT_SECONDS)
     limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=20)
-    try:
+    with _usable_proxy():
         return httpx2.AsyncClient(
             verify=httpx2.create_ssl_context(),
             timeout=timeout,
@@ -50,6 +52,26 @@ def open_client(
             follow_redirects=False,
             trust_env=through_proxy,
         )
+
+
+def open_blocking_client(*, seconds: float, through_proxy: bool) -> httpx2.Client:
+    """The same for a single call where no loop runs: `seconds` to connect, and for each answer."""
+    import httpx2
+
+    quiet_addresses()
+    with _usable_proxy():
+        return httpx2.Client(
+            verify=httpx2.create_ssl_context(),
+            timeout=httpx2.Timeout(seconds),
+            follow_redirects=False,
+            trust_env=through_proxy,
+        )
+
+
+@contextmanager
+def _usable_proxy() -> Generator[None]:
+    try:
+        yield
     except (ValueError, ImportError) as error:
         raise RouteError(
             f"the proxy in the environment cannot be used: {error}",

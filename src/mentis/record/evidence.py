@@ -54,7 +54,7 @@ def gather_home_evidence(
     sealing = open_sealing(home, settings, environ)
     notes, remarks = ((), (_NO_KEY,)) if sealing is None else _known(sealing)
     return VerifyEvidence(
-        pin=sealing.pin if sealing else None,
+        pin=replace(sealing.pin, policy=sealing.policy) if sealing else None,
         outside=(*given, *notes),
         remarks=remarks,
         swapped=swapped_identity(home, settings, environ),

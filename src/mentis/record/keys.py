@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from mentis.errors import StoreDamaged, StoreError, UsageError
-from mentis.home.anchors import open_anchor, read_anchors, whole_name
+from mentis.home.anchors import WITNESS, open_anchor, read_anchors, whole_name
 from mentis.home.identity import RECORDED, home_name, persona_of
 from mentis.home.ledger import own_agents
 from mentis.home.log_identity import KeyChange
@@ -22,6 +22,7 @@ from mentis.settings.edit import change_settings
 from mentis.settings.sources import load_settings
 from mentis.values.checkpoint import Pin
 from mentis.values.entry import Entry
+from mentis.values.words import quantity
 
 from .evidence import gather_home_evidence
 from .record import Record
@@ -84,7 +85,7 @@ def add_anchor(record: Record, name: str) -> SignedCheckpoint:
     name = next(_same(record, whole), name)  # as the settings call it
     if name in named and name not in sealing.strangers:
         raise UsageError(f"{name} is an anchor already", hint="see `mentis ledger anchor list`")
-    anchor = open_anchor(record.home, name, new=True)
+    anchor = open_anchor(record.home, name, origin=sealing.pin.origin, new=True)
     alone = replace(sealing, anchors=(anchor,), strangers=(), unnamed=())
     made = alone.checkpoint(record.store, record.agent, since=record.signable_ledger().known)
     if made.faults:
@@ -106,11 +107,31 @@ def remove_anchor(record: Record, name: str) -> None:
     same = tuple(_same(record, whole))
     if not same and whole not in folder.anchors():
         raise UsageError(f"{name} is no anchor here", hint="see `mentis ledger anchor list`")
+    sealing = record.require_sealing()
+    left_over = sum(anchor.witness is not None for anchor in sealing.anchors if anchor.name != name)
+    if name.startswith(f"{WITNESS}:") and left_over < sealing.policy.quorum:
+        raise UsageError(
+            f"{quantity(sealing.policy.quorum, 'witness', 'witnesses')} must sign, and without this"
+            f" one there are {left_over}",
+            hint=f"ask for fewer first: mentis ledger anchor quorum {left_over}",
+        )
     if same:
         left = [one for one in named if one not in same]
         change_settings(record.home.path, "ledger", {"anchors": left})
     # Last: cut short before this, the settings leave it out, which is told.
     folder.remove_anchor(whole)
+
+
+def pin_quorum(record: Record, number: int) -> None:
+    """From now on, `verify` asks for so many cosignatures below a checkpoint."""
+    sealing = record.require_sealing()
+    witnesses = len(sealing.policy.witnesses)
+    if number > witnesses:
+        raise UsageError(
+            f"{number} witnesses cannot be asked for: {witnesses} are anchors here",
+            hint="add one: mentis ledger anchor add --witness URL --key NAME+ID+KEY",
+        )
+    sealing.folder.pin_quorum(number)
 
 
 def _same(record: Record, whole: str) -> Iterator[str]:

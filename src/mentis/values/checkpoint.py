@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from .json import JsonObject
 from .value import Value
@@ -18,23 +19,64 @@ class Checkpoint(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Pin(Value):
-    """Which log this is and whose signature counts: from settings, never from the database."""
-
-    origin: str  # of the home; the log of an agent is called `origin/agent`
-    public_key: str  # Ed25519, base64
-
-    def log(self, agent: str) -> str:
-        return f"{self.origin}/{agent}"
-
-
-@dataclass(frozen=True, slots=True)
 class KeptNote(Value):
     """A checkpoint as somebody kept it. `outside` is what this machine alone cannot change."""
 
     note: str
     place: str
     outside: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessKey(Value):
+    """A witness by its name and the Ed25519 key that it cosigns checkpoints with."""
+
+    name: str
+    public: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Cosignature(Value):
+    """That a witness had seen a checkpoint at this time (seconds since 1970)."""
+
+    name: str
+    time: int
+
+    @property
+    def moment(self) -> str:
+        """The same for people; whoever signs may write any number."""
+        try:
+            return datetime.fromtimestamp(self.time, UTC).isoformat()
+        except (OverflowError, OSError, ValueError):
+            return f"second {self.time}"
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessPolicy(Value):
+    """Whose cosignatures count, and how many of them a checkpoint needs (`quorum`; 0: none)."""
+
+    witnesses: tuple[WitnessKey, ...] = ()
+    quorum: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pin(Value):
+    """Which log this is and whose signatures count: from settings, never from the database."""
+
+    origin: str  # of the home; the log of an agent is called `origin/agent`
+    public_key: str  # Ed25519, base64
+    policy: WitnessPolicy = field(default_factory=WitnessPolicy)  # beside the key, not in settings
+
+    def log(self, agent: str) -> str:
+        return f"{self.origin}/{agent}"
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessedSize(Value):
+    """How many entries a quorum has seen, and when each of these witnesses had seen them."""
+
+    size: int
+    cosignatures: tuple[Cosignature, ...]
 
 
 @dataclass(frozen=True, slots=True)

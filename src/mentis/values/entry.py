@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from .checkpoint import WitnessedSize
 from .json import JsonObject
 from .value import Value
 
@@ -26,6 +27,7 @@ Attack = Literal[
     "replayed",  # one delivery stands here twice
     "erased",  # a field is gone and no valid tombstone says so
     "unreadable",  # the store cannot read further
+    "unwitnessed",  # fewer witnesses have seen it than were asked for
 ]
 
 
@@ -233,6 +235,7 @@ class Verdict(Value):
     notes: tuple[str, ...] = ()
     trusted: VerifiedPrefix | None = None  # only of a chain without findings
     pinned: bool = True  # which log it is and whose key counts was known, not only what is there
+    witnessed: WitnessedSize | None = None  # where witnesses are pinned, and enough have seen it
 
     @property
     def intact(self) -> bool:

@@ -160,6 +160,27 @@ class KeyFolder:
             kept = tuple(one for one in known if one != name)
             write_atomic(self.anchors_file, to_json(KeptAnchors(kept)))
 
+    @property
+    def quorum_file(self) -> Path:
+        return self.path / "quorum"
+
+    def quorum(self) -> int:
+        """How many witnesses a checkpoint needs; in the home anybody could ask for none."""
+        try:
+            return int(self._read(self.quorum_file))
+        except FileNotFoundError:
+            return 0
+        except (OSError, ValueError) as error:
+            raise StoreDamaged(
+                f"{self.quorum_file}: how many witnesses are asked for cannot be read: {error}",
+                hint="say it again: mentis ledger anchor quorum NUMBER",
+                file=str(self.quorum_file),
+            ) from error
+
+    def pin_quorum(self, number: int) -> None:
+        make_own(self.path, top=self._config)
+        write_atomic(self.quorum_file, f"{number}\n")
+
     # A change of the key touches ledger and settings; this says that it has begun and not ended.
 
     @property

@@ -13,7 +13,7 @@ from mentis.values.words import entries_of
 
 from .groups import RenamedGroup
 from .ledger_parts import open_own
-from .options import home_option, persona_option
+from .options import Number, home_option, persona_option
 from .report import Note, Report, Text, prints_report
 from .tables import TextTable
 
@@ -36,17 +36,34 @@ _git_option = click.option(
 )
 
 
+_witness_option = click.option(
+    "--witness", metavar="URL", help="A witness: it signs below each checkpoint."
+)
+_key_option = click.option(
+    "--key", metavar="NAME+ID+KEY", help="The key of the witness, as it prints it."
+)
+
+
 @anchor.command(epilog="For example: mentis ledger anchor add --file /media/usb/checkpoints.txt")
 @_file_option
 @_git_option
+@_witness_option
+@_key_option
 @persona_option
 @home_option
 @prints_report
-def add(*, file: Path | None, git: Path | None, persona: str | None) -> Report:
+def add(
+    *,
+    file: Path | None,
+    git: Path | None,
+    witness: str | None,
+    key: str | None,
+    persona: str | None,
+) -> Report:
     """Add an anchor to the settings, and send it a checkpoint now."""
     from mentis.record.keys import add_anchor
 
-    name = _name(file, git)
+    name = _name(file, git, _witness_name(witness, key))
     with open_own(persona) as record:
         made = add_anchor(record, name)
     known = entries_of(made.standing.size)
@@ -59,14 +76,23 @@ def add(*, file: Path | None, git: Path | None, persona: str | None) -> Report:
 @anchor.command(epilog="For example: mentis ledger anchor remove --file /media/usb/checkpoints.txt")
 @_file_option
 @_git_option
+@_witness_option
+@_key_option
 @persona_option
 @home_option
 @prints_report
-def remove(*, file: Path | None, git: Path | None, persona: str | None) -> Report:
+def remove(
+    *,
+    file: Path | None,
+    git: Path | None,
+    witness: str | None,
+    key: str | None,
+    persona: str | None,
+) -> Report:
     """Remove an anchor from the settings; what it has seen stays there."""
     from mentis.record.keys import remove_anchor
 
-    name = _name(file, git)
+    name = _name(file, git, _witness_name(witness, key))
     with open_own(persona, readonly=True) as record:
         remove_anchor(record, name)
     return Report(
@@ -80,10 +106,43 @@ def remove(*, file: Path | None, git: Path | None, persona: str | None) -> Repor
     )
 
 
-def _name(file: Path | None, git: Path | None) -> str:
-    if (file is None) == (git is None):
-        raise UsageError("which anchor?", hint="give --file PATH or --git FOLDER")
-    return f"file:{file.absolute()}" if file else f"git:{git.absolute()}" if git else ""
+def _witness_name(witness: str | None, key: str | None) -> str | None:
+    if (witness is None) != (key is None):
+        raise UsageError(
+            "a witness is known by its address and its key", hint="give --witness URL --key KEY"
+        )
+    return f"witness:{witness}#{key}" if witness else None
+
+
+def _name(file: Path | None, git: Path | None, witness: str | None) -> str:
+    names = [
+        *([f"file:{file.absolute()}"] if file else []),
+        *([f"git:{git.absolute()}"] if git else []),
+        *([witness] if witness else []),
+    ]
+    if len(names) != 1:
+        raise UsageError(
+            "which anchor?", hint="give --file PATH, --git FOLDER, or --witness URL and --key KEY"
+        )
+    return names[0]
+
+
+@anchor.command(epilog="For example: mentis ledger anchor quorum 2")
+@click.argument("number", type=Number(0, 99))
+@persona_option
+@home_option
+@prints_report
+def quorum(*, number: int, persona: str | None) -> Report:
+    """Choose how many witnesses must have signed below a checkpoint; 0 asks for none.
+
+    It is kept beside the signing key, not in the home. From then on, `mentis verify` fails where no
+    checkpoint has so many cosignatures.
+    """
+    from mentis.record.keys import pin_quorum
+
+    with open_own(persona, readonly=True) as record:
+        pin_quorum(record, number)
+    return Report({"quorum": number}, str(number))
 
 
 @anchor.command("list", epilog="For example: mentis ledger anchor list --json")

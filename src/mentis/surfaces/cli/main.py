@@ -70,6 +70,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "replay": ("replay", "Rebuild the prompt of a recorded turn, and compare every byte."),
         "fork": ("fork", "Change one block of a recorded turn, and see the difference."),
         "record": ("record", "Record the model calls of another program."),
+        "witness": ("witness", "Run a witness, which signs below records that only grow."),
     },
     "Living": {
         "run": ("run", "Let an agent live: tick after tick, until you stop it."),

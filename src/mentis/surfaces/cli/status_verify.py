@@ -103,6 +103,9 @@ def _verdict_lines(verdict: Verdict, sound: str) -> Iterator[Text]:
         yield f"  and {verdict.more} more"
     for gone in verdict.erased:
         yield printable(f"  entry {gone.index}: erased {', '.join(gone.fields)} ({gone.reason})")
+    if (seen := verdict.witnessed) is not None:
+        by = ", ".join(f"{one.name} at {one.moment}" for one in seen.cosignatures)
+        yield printable(f"  witnessed: {seen.size} of {entries_of(verdict.entries)}, by {by}")
     for note in verdict.notes:
         yield Note(f"note: {printable(note)}")
 
