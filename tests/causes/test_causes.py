@@ -13,7 +13,8 @@ from tests.rounds import Rounds, asking_home, calls, opened, says
 
 from mentis import Agent, create_home
 from mentis.app.home_costs import home_costs
-from mentis.causes.causes import CauseReply, find_causes
+from mentis.ask.lone_calls import LoneReply
+from mentis.causes.causes import find_causes
 from mentis.causes.leave_outs import leave_outs
 from mentis.causes.plan import CauseQuestion, prepare_causes
 from mentis.causes.resampling import overlap
@@ -270,7 +271,7 @@ async def test_an_error_on_the_way_ends_the_question() -> None:
     request = PromptRequest((Span("Be kind.", block="style"),), current_text="Hi")
     question = CauseQuestion("home/ada", 1, 1, request, "Hello.", LOCAL)
 
-    async def refuse(_rendering: Rendering) -> CauseReply:
+    async def refuse(_rendering: Rendering) -> LoneReply:
         raise ReplyError("nothing came")
 
     with pytest.raises(ReplyError):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 
 import pytest
 from tests.causes.planted_cases import planted_cases
 
+from mentis.ask.lone_calls import ask_free, bare_attempt
 from mentis.ask.models import models_on
-from mentis.causes.calling import ask_free
 from mentis.causes.causes import find_causes
 from mentis.causes.plan import prepare_causes
 from mentis.engines.embedded import EmbeddedProvider
@@ -40,7 +39,7 @@ async def test_a_planted_cause_is_found_first_in_45_of_50_cases(
     cases = planted_cases()
     for case in cases:
         prepared = prepare_causes(case.question(ROUTE), EstimatingCounter())
-        found = await find_causes(prepared, partial(ask_free, models))
+        found = await find_causes(prepared, lambda one: ask_free(models, bare_attempt(models, one)))
         prefilled, reused = prefilled + found.prefilled, reused + found.reused
         if found.causes[0].unit.name != case.cause:
             ranks = [one.unit.name for one in found.causes]

@@ -33,8 +33,8 @@ from mentis.act.registry import Registry
 from mentis.ask.ask import OnDelta
 from mentis.ask.attachments import check_words, read_attachments
 from mentis.ask.attempt import render_request
+from mentis.ask.lone_calls import PaidCalls, ask_free, bare_attempt
 from mentis.ask.previous import read_previous
-from mentis.causes.calling import PaidCalls, ask_free
 from mentis.causes.causes import find_causes
 from mentis.causes.plan import (
     SAMPLES,
@@ -46,6 +46,19 @@ from mentis.causes.plan import (
 )
 from mentis.codec.option_check import check_options
 from mentis.codec.request_check import check_request
+from mentis.compare.cases import make_cases
+from mentis.compare.checks import OwnCheck
+from mentis.compare.comparison import OnAnswer, run_comparison
+from mentis.compare.kept_answers import AnswerKeeper, KeptAnswers, read_kept
+from mentis.compare.plan import (
+    AS_IT_IS,
+    CompareQuestion,
+    PreparedComparison,
+    SideGiven,
+    as_side,
+    prepare_comparison,
+)
+from mentis.compare.plan import check_consent as check_compare_consent
 from mentis.compose.compose import Composition
 from mentis.costs.blame import blame_turn
 from mentis.costs.record_reader import RecordReader, ReplayTurn, record_reader
@@ -158,6 +171,7 @@ from mentis.values.block import mode_named
 from mentis.values.caching import CacheReconciliation, Forecast
 from mentis.values.cause import CausePlan, TurnCauses
 from mentis.values.cognition import Revision, Sense
+from mentis.values.comparison import CompareCase, ComparePlan, CompareSide, Comparison
 from mentis.values.cost import CostKey, CostReport, TurnExplanation
 from mentis.values.entry import Entry, Verdict
 from mentis.values.library import Library
@@ -536,12 +550,16 @@ class Agent:
         prepared = await to_thread.run_sync(prepare)
         check_consent(prepared.plan, confirm=confirm, max_usd=max_usd)
         models = replace(self._parts.models.only(prepared.question.route), correction=None)
-        if prepared.plan.free:
-            return await find_causes(prepared, partial(ask_free, models))
+        ask = ask_free if prepared.plan.free else self._paid_calls("cause").ask
+        return await find_causes(
+            prepared, lambda rendering: ask(models, bare_attempt(models, rendering))
+        )
+
+    def _paid_calls(self, what: str) -> PaidCalls:
+        """Calls of no turn that cost; `what` asks for them."""
         record = self._parts.record
         parts = Parts(clock=record.clock, ids=record.ids, environ=self._environ)
-        paid = PaidCalls(Home(self._database.path.parent), self._settings, parts)
-        return await find_causes(prepared, partial(paid.ask, models))
+        return PaidCalls(Home(self._database.path.parent), self._settings, parts, what)
 
     def _prepared_cause(
         self, index: int | None, step: int, *, blocks: int, samples: int, route: str
@@ -1118,6 +1136,90 @@ class Agent:
         """
         return prompt_changes(self._parts, before, edits, load=self._kept_turn)
 
+    async def plan_comparison(
+        self,
+        messages: Sequence[str | Mapping[str, object] | CompareCase],
+        a: SideGiven = AS_IT_IS,
+        b: SideGiven | None = None,
+        *,
+        repeat: int = 1,
+        replay: str | Path = "",
+    ) -> ComparePlan:
+        """What `compare` would ask, how the prompts of both sides differ, and what it may cost.
+        Nobody is asked.
+        """
+        kept = await to_thread.run_sync(read_kept, Path(replay)) if replay else None
+        return (await self._prepared_comparison(messages, a, b, repeat=repeat, kept=kept)).plan
+
+    async def compare(  # noqa: PLR0913  # each is a choice of its own
+        self,
+        messages: Sequence[str | Mapping[str, object] | CompareCase],
+        a: SideGiven = AS_IT_IS,
+        b: SideGiven | None = None,
+        *,
+        repeat: int = 1,
+        functions: Mapping[str, OwnCheck] | None = None,
+        keep: str | Path = "",
+        replay: str | Path = "",
+        confirm: bool = False,
+        max_usd: Decimal | None = None,
+        on_answer: OnAnswer | None = None,
+    ) -> Comparison:
+        """The same messages answered as `a` and as `b` say, each `repeat` times, checked and
+        counted; without `b`, one side alone is measured.
+
+        A message is a text, or a mapping with its checks: `{"message": "Who are you?", "contains":
+        "Ada"}`; `functions` are those that checks name. A side says its `route`, `model`, `blocks`
+        (texts by their ids) or `prompts` (a prompt set): `b={"route": "small"}`. A message is said
+        outside of every conversation, and what an answer asks for is not done. `keep` writes the
+        answers to a file, and `replay` judges those of such a file without asking anybody. What
+        costs money needs `confirm`, or a `max_usd` that covers it; its calls are recorded.
+        """
+        kept = await to_thread.run_sync(read_kept, Path(replay)) if replay else None
+        prepared = await self._prepared_comparison(messages, a, b, repeat=repeat, kept=kept)
+        run = partial(
+            run_comparison,
+            prepared,
+            functions=functions or {},
+            on_answer=on_answer or _uncounted,
+        )
+        if kept is not None:
+            return await run(kept.ask, replayed=True)
+        check_compare_consent(prepared.plan, confirm=confirm, max_usd=max_usd)
+        ask = ask_free if prepared.plan.free else self._paid_calls("compare").ask
+        if not keep:
+            return await run(ask)
+        keeper = AnswerKeeper(ask, prepared.now)
+        try:
+            return await run(keeper.ask)
+        finally:
+            with CancelScope(shield=True):
+                await to_thread.run_sync(keeper.write, Path(keep))
+
+    async def _prepared_comparison(
+        self,
+        messages: Sequence[str | Mapping[str, object] | CompareCase],
+        a: SideGiven,
+        b: SideGiven | None,
+        *,
+        repeat: int,
+        kept: KeptAnswers | None,
+    ) -> PreparedComparison:
+        cases, parts = make_cases(messages, "messages"), self._parts
+        sides = tuple(as_side(one) for one in ((a,) if b is None else (a, b)))
+        for side in sides:
+            self._check_texts(side.blocks)
+        stimuli = [await self._checked(one.message) for one in cases]
+        now = parts.models.clock.now() if kept is None else kept.now
+        question = CompareQuestion(cases, tuple(stimuli), sides, repeat, self._route_of_side, now)
+        return await prepare_comparison(parts, question)
+
+    def _route_of_side(self, side: CompareSide) -> Route:
+        """The route of the agent, unless the side names another, tuned as for a talk."""
+        home = Home(self._database.path.parent)
+        route = open_routes(self._settings, home, side.route)[0] if side.route else self.route
+        return tuned_for_talk(replace(route, model=side.model) if side.model else route)
+
     async def run_fork(
         self,
         fork: Fork,
@@ -1555,6 +1657,10 @@ class Agent:
             return facts
         scope = asked or chosen.conversations.scope
         return facts if scope == facts.scope else replace(facts, scope=scope)
+
+
+def _uncounted(_done: int, _of: int) -> None:
+    """Nobody waits for the number."""
 
 
 def _ignore(_delta: Delta) -> None:

@@ -14,10 +14,11 @@ from typing import TypeAlias
 
 from mentis.ask.attempt import render_request
 from mentis.ask.calls import total
+from mentis.ask.lone_calls import LoneReply
 from mentis.ask.prices import call_price
 from mentis.values.cause import TokenFall, TurnCauses, UnitCause
 from mentis.values.rendering import Rendering
-from mentis.values.reply import Reply, Usage
+from mentis.values.reply import Usage
 
 from .leave_outs import LeaveOut
 from .plan import PreparedCauses
@@ -27,16 +28,8 @@ from .scoring import ScoredToken, scored_tokens, scoring_rendering
 _SHOWN = 3  # tokens of the answer that are told with each unit
 
 
-@dataclass(frozen=True, slots=True)
-class CauseReply:
-    """What came back for one prompt: as it came, and as it was read."""
-
-    events: tuple[str, ...]
-    reply: Reply
-
-
 # Sends a rendering to the route that judges, and reads all that comes back.
-AskRoute: TypeAlias = Callable[[Rendering], Awaitable[CauseReply]]
+AskRoute: TypeAlias = Callable[[Rendering], Awaitable[LoneReply]]
 
 
 async def find_causes(prepared: PreparedCauses, ask: AskRoute) -> TurnCauses:
@@ -105,7 +98,7 @@ class _Search:
         came = [await self._asked(rendering) for _ in range(samples)]
         return [overlap(one.reply.text, answer) for one in came]
 
-    async def _asked(self, rendering: Rendering) -> CauseReply:
+    async def _asked(self, rendering: Rendering) -> LoneReply:
         came = await self.ask(rendering)
         self.usages.append(came.reply.usage)
         return came

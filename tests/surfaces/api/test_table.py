@@ -33,6 +33,7 @@ ABSENT = {
     "audit_bundle",
     "calibrate_screening",
     "check_proof",
+    "compare_answers",  # which asks for a yes to its price first
     "deny_act",
     "draft_persona_field",
     "drop_sense",

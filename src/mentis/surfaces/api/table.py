@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import acts, composing, conversations, home, living, memories, personas, prompts, record
+from . import (
+    acts,
+    comparing,
+    composing,
+    conversations,
+    home,
+    living,
+    memories,
+    personas,
+    prompts,
+    record,
+)
 from .operation import ApiOperation, OperationTable
 
 TABLES: tuple[OperationTable, ...] = (
     personas.table,
     conversations.table,
     composing.table,
+    comparing.table,
     prompts.table,
     memories.table,
     acts.table,

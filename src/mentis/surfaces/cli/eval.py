@@ -11,6 +11,7 @@ import click
 
 from mentis.errors import UsageError
 
+from .eval_answers import answers_command
 from .eval_run import run_command
 from .eval_screening import screening_command
 from .manifest import embedder_option
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
 
 @click.group("eval")
 def eval() -> None:  # noqa: A001  # the command is called so
-    """Measure selection and screening on fixed sets of examples."""
+    """Measure selection, screening and answers on sets of examples."""
 
 
 eval.add_command(screening_command)
 eval.add_command(run_command)
+eval.add_command(answers_command)
 
 
 _file = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -35,6 +35,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "Let a persona think once more, and write if it wants to.",
         ),
         "deliver": ("deliver", "Deliver results of acts that came after their turn."),
+        "compare": ("compare", "Answer messages in two ways, check the answers, and count."),
         "live": ("live", "Print the prompt that opens a voice session, and its updates."),
         "serve": ("serve", "Serve the agents of a home to existing clients, as models."),
         "tokens": ("tokens", "Create, list and revoke the tokens that clients use."),
@@ -91,7 +92,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "call": ("call", "Send a payload or a message, and print what comes back."),
         "normalise": ("normalise", "Convert a recorded answer of any wire format to one form."),
         "manifest": ("manifest", "Embed tools, skills and screening patterns ahead of time."),
-        "eval": ("eval", "Measure selection and screening on fixed sets of examples."),
+        "eval": ("eval", "Measure selection, screening and answers on sets of examples."),
     },
 }
 COMMANDS = {name: found for group in GROUPS.values() for name, found in group.items()}

@@ -23,6 +23,7 @@ from mentis.turn.run import TurnRun
 from mentis.turn.snapshot import TurnSnapshot
 from mentis.values.caching import Forecast, Price
 from mentis.values.digest import Digest, digest
+from mentis.values.prompt_difference import PromptDifference
 from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
@@ -36,14 +37,6 @@ from .replay import Replay, compose_again, replay_turn
 
 SESSION = "fork-"  # how the names of their sessions begin
 _NONE = TokenCount(0)
-
-
-@dataclass(frozen=True, slots=True)
-class PromptDifference(Value):
-    """`where` is a layer of the prompt and what stands in it; `diff` is a unified difference."""
-
-    where: str
-    diff: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +172,13 @@ def price_prompt(composed: Composition, route: Route) -> PromptCost:
 
 
 def prompt_differences(
-    old: PromptRequest, new: PromptRequest, *, name: str = "forked"
+    old: PromptRequest, new: PromptRequest, *, name: str = "forked", was: str = "as it was"
 ) -> Iterator[PromptDifference]:
-    """Layer by layer; `name` is what the new one is called."""
-    was, now = dict(prompt_sections(old)), dict(prompt_sections(new))
-    for where in dict.fromkeys((*now, *was)):
-        before, after = was.get(where, ""), now.get(where, "")
-        names = f"{where} as it was", f"{where} {name}"
+    """Layer by layer; `name` is what the new one is called, and `was` the old one."""
+    then, now = dict(prompt_sections(old)), dict(prompt_sections(new))
+    for where in dict.fromkeys((*now, *then)):
+        before, after = then.get(where, ""), now.get(where, "")
+        names = f"{where} {was}", f"{where} {name}"
         if before != after:
             yield PromptDifference(where, unified_diff(_lines(before), _lines(after), names))
 

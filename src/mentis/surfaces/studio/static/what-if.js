@@ -199,7 +199,7 @@ class MentisWhatIf extends HTMLElement {
     const acts = {
       back: () => this.take(this.saved), price: () => this.price(), run: () => this.run(),
       unprice: () => this.unprice(), theirs: () => this.take(this.theirs), mine: () => this.store(true),
-      undo: () => this.undo(),
+      undo: () => this.undo(), weigh: () => this.weigh(), unweigh: () => this.unweigh(), compare: () => this.compare(),
     };
     acts[act]?.();
   }
@@ -262,6 +262,49 @@ class MentisWhatIf extends HTMLElement {
       place.replaceChildren(problem(error));
       this.unprice();
     }
+  }
+
+  // Several messages
+
+  get comparison() {
+    const {persona, route} = this.chosen, contains = this.querySelector("[data-contains]").value;
+    const lines = this.querySelector("[data-messages]").value.split("\n").map((line) => line.trim()).filter(Boolean);
+    const messages = lines.map((message) => (contains ? {message, contains} : {message}));
+    const b = {route, blocks: {[this.dataset.block]: this.field.value}};
+    const body = {messages, a: {route}, b, repeat: Number(this.querySelector("[data-repeat]").value)};
+    return {path: `/personas/${encodeURIComponent(persona)}/compare`, body};
+  }
+
+  unweigh(...more) {
+    this.querySelector("[data-comparing]").replaceChildren(button("See what it would cost", "weigh"), ...more);
+  }
+
+  async weigh() {
+    const asking = this.querySelector("[data-comparing]"), {path, body} = this.comparison;
+    if (!body.messages.length) return this.unweigh(problem(new Error("Write a message first.")));
+    asking.replaceChildren(make("span", "hint working", "Putting the prompts together"));
+    try {
+      const told = await (await ask("POST", `${path}/plan`, body)).json();
+      const most = told.most_usd === null ? "price unknown" : Number(told.most_usd) ? `at most ${dollars(Number(told.most_usd))}` : "free";
+      this.weighed = JSON.stringify(body);
+      asking.replaceChildren(make("span", "", `${told.planned[0].model} is asked ${count(told.calls)} times.`), button(`Compare: ${most}`, "compare", "primary"), button("Not now", "unweigh"));
+      for (const note of told.notes) asking.append(make("p", "note", note));
+    } catch (error) {
+      this.unweigh(problem(error));
+    }
+  }
+
+  async compare() {
+    const {path, body} = this.comparison, place = this.querySelector("[data-compared]");
+    if (JSON.stringify(body) !== this.weighed) return this.weigh(); // a price of something else
+    this.querySelector("[data-comparing]").replaceChildren();
+    place.replaceChildren(make("p", "hint working", "Asking"));
+    try {
+      place.replaceChildren(...compared(await (await ask("POST", path, {...body, confirm: true})).json()));
+    } catch (error) {
+      place.replaceChildren(problem(error));
+    }
+    this.unweigh();
   }
 
   // Saving
@@ -384,6 +427,53 @@ function differences(effect, changed) {
     }
     return shown;
   });
+}
+
+const percent = (share) => `${Math.round(100 * share)} %`;
+
+// Both sides with their sums, then every message with its answers.
+function compared(told) {
+  const made = [make("p", "", verdict(told))], names = ["As it is", "With your text"];
+  const table = make("table"), head = make("tr"), body = make("tbody");
+  for (const name of ["", "Passed", "Rate", "95 %", "Tokens in and out", "Cost"]) {
+    const cell = make("th", "", name);
+    cell.scope = "col";
+    head.append(cell);
+  }
+  told.sides.forEach((side, n) => {
+    const row = make("tr"), rate = side.total ? [`${side.passed} of ${side.total}`, percent(side.rate), `${percent(side.low)} to ${percent(side.high)}`] : ["no check", "", ""];
+    const cost = side.usd === null ? "price unknown" : dollars(Number(side.usd));
+    for (const text of [names[n], ...rate, `${count(side.usage.input)}, ${count(side.usage.output)}`, cost]) row.append(make("td", "", text));
+    body.append(row);
+  });
+  const top = make("thead");
+  top.append(head);
+  table.append(top, body);
+  made.push(table);
+  for (const one of told.cases) {
+    const shown = make("details", "twin"), both = make("div", "answers");
+    shown.append(make("summary", "", one.message), both);
+    one.sides.forEach((side, n) => {
+      const column = make("div");
+      column.append(make("h3", "", names[n]));
+      for (const answer of side.answers) {
+        column.append(make("div", "words", answer.text || "It said nothing."));
+        for (const fault of [...answer.faults, answer.failure].filter(Boolean)) column.append(make("p", "problem", fault));
+      }
+      both.append(column);
+    });
+    made.push(shown);
+  }
+  return made;
+}
+
+function verdict(told) {
+  if (!told.difference) return "Nothing was checked: the answers and their cost stand side by side.";
+  const points = Math.round(100 * (told.sides[1].rate - told.sides[0].rate));
+  const [low, high] = told.difference.map((one) => Math.round(100 * one));
+  const often = points ? `${Math.abs(points)} points ${points > 0 ? "more" : "less"} often` : "as often";
+  const words = `With your text answers pass ${often} (95 %: ${low} to ${high} points)`;
+  return told.winner ? `${words}.` : `${words}: chance alone may explain it.`;
 }
 
 customElements.define("mentis-what-if", MentisWhatIf);

@@ -1,0 +1,1 @@
+"""Two prompt sets, texts of blocks, routes or models, over the same messages."""
