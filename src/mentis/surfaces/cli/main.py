@@ -35,7 +35,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "Let a persona think once more, and write if it wants to.",
         ),
         "deliver": ("deliver", "Deliver results of acts that came after their turn."),
-        "compare": ("compare", "Answer messages in two ways, check the answers, and count."),
+        "compare": (
+            "compare",
+            "Answer the messages of a file in two ways, check every answer, and count.",
+        ),
         "live": ("live", "Print the prompt that opens a voice session, and its updates."),
         "serve": ("serve", "Serve the agents of a home to existing clients, as models."),
         "tokens": ("tokens", "Create, list and revoke the tokens that clients use."),
