@@ -45,6 +45,27 @@ def test_the_oldest_turns_go_first_and_each_is_recorded() -> None:
     )
 
 
+def test_of_very_many_that_had_no_room_the_oldest_are_told_together_and_never_counted() -> None:
+    counted = list[str]()
+
+    class Watched(Quarters):
+        def count(self, text: str) -> TokenCount:
+            counted.append(text)
+            return super().count(text)
+
+    talk = tuple(turn("user", f"{number:040}") for number in range(5_000))
+    kept = keep_newest(talk, 3 * COST, Watched())
+    assert kept.turns == talk[-3:]
+    assert kept.cuts[:2] == (
+        Cut(
+            "turns 1 to 4797", 47970, "no room left in the context; reckoned from those after them"
+        ),
+        Cut("turn 4798 (user)", 10, "no room left in the context"),
+    )
+    assert len(kept.cuts) == 201
+    assert len(counted) == 203
+
+
 def test_an_answer_never_opens_the_history() -> None:
     kept = keep_newest(TALK, 3 * COST, Quarters())
     assert kept.turns == TALK[2:]

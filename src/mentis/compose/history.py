@@ -26,6 +26,9 @@ from .media import media_tokens
 
 NO_ROOM = "no room left in the context"
 _HEADLESS = "what it answers was left out"
+_TOGETHER = f"{NO_ROOM}; reckoned from those after them"
+# So many of those that had no room are told each by itself: nobody reads more, and each is counted.
+_TOLD_ALONE = 200
 _GONE = (NO_ROOM, _HEADLESS)
 # What a chat template puts around each message, generously: roles, markers, line ends.
 FRAMING_TOKENS = 8
@@ -48,18 +51,21 @@ def keep_newest(history: Sequence[Turn], room: int, counter: TokenCounter) -> Ke
     """Drop turns that came to nothing, then the oldest until the rest fits into `room` tokens."""
     if not history:
         return _NOTHING
-    counts = [turn_tokens(turn, counter) for turn in history]
     reasons = [_unusable(turn) for turn in history]
-    first = _first_that_fits(reasons, counts, room)
+    first = _first_that_fits(history, reasons, room, counter)
     reasons[:first] = [reason or NO_ROOM for reason in reasons[:first]]
     _drop_headless(history, reasons)
+    together = first - _TOLD_ALONE if first > _TOLD_ALONE else 0
     cuts = [
-        Cut(f"turn {number} ({turn.role})", counts[number - 1].tokens, reason)
-        for number, (turn, reason) in enumerate(zip(history, reasons, strict=True), start=1)
+        Cut(f"turn {index + 1} ({history[index].role})", _tokens(history[index], counter), reason)
+        for index, reason in enumerate(reasons[together:], start=together)
         if reason
     ]
+    if together:
+        each = sum(cut.tokens for cut in cuts) // len(cuts)
+        cuts.insert(0, Cut(f"turns 1 to {together}", each * together, _TOGETHER))
     kept = [index for index, reason in enumerate(reasons) if not reason]
-    tokens = add(*(counts[index] for index in kept))
+    tokens = add(*(turn_tokens(history[index], counter) for index in kept))
     return KeptHistory(tuple(history[index] for index in kept), tokens, tuple(cuts))
 
 
@@ -150,16 +156,24 @@ def _unusable(turn: Turn) -> str:
             return "the turn was never finished"
 
 
-def _first_that_fits(reasons: Sequence[str], counts: Sequence[TokenCount], room: int) -> int:
-    """The index from which on everything usable fits, counted from the newest."""
+def _first_that_fits(
+    history: Sequence[Turn], reasons: Sequence[str], room: int, counter: TokenCounter
+) -> int:
+    """The index from which on everything usable fits. The newest are counted first, and of those
+    that do not fit only one is, so that a long conversation costs no more than what is told of it.
+    """
     used = 0
     for index in range(len(reasons) - 1, -1, -1):
         if reasons[index]:
             continue
-        used += counts[index].tokens + FRAMING_TOKENS
+        used += _tokens(history[index], counter) + FRAMING_TOKENS
         if used > room:
             return index + 1
     return 0
+
+
+def _tokens(turn: Turn, counter: TokenCounter) -> int:
+    return turn_tokens(turn, counter).tokens
 
 
 def _drop_headless(history: Sequence[Turn], reasons: list[str]) -> None:
