@@ -116,7 +116,7 @@ MEMORIES = (
 @tool
 def read_mail(folder: str) -> str:
     """The newest mail of a folder."""
-    return f"In {folder}: Mia asks when you come to Porto. Write to {ADDRESS}."
+    return f"One new letter in {folder}. From: Mia <{ADDRESS}>. When do you come to Porto?"
 
 
 @tool
@@ -173,9 +173,10 @@ async def act(home: Path, environ: Mapping[str, str]) -> None:
         await agent.chat("Is there any mail?", session="letters")
 
 
-async def remember(home: Path) -> None:
-    with open_memories(home, PERSONA) as memories:
-        for text, trust, source in MEMORIES:
+async def remember(home: Path, environ: Mapping[str, str]) -> None:
+    for day, (text, trust, source) in enumerate(MEMORIES):
+        clock = FixedClock(NOW - timedelta(days=len(MEMORIES) - day))
+        with open_memories(home, PERSONA, Parts(clock=clock, environ=environ)) as memories:
             await memories.remember(MemoryDraft(text, "fact", trust, source))
 
 
@@ -260,7 +261,7 @@ def main() -> int:
         home = make_home(Path(folder) / "home", _PRICES)
         entry = anyio.run(fill, home, os.environ)
         anyio.run(act, home, os.environ)
-        anyio.run(remember, home)
+        anyio.run(remember, home, os.environ)
         record(home)
         more = {"web__requests_per_minute": "100000", "web__burst": "10000"}
         speaker: Any = Speaker()

@@ -102,6 +102,8 @@ def test_tools_skills_and_memories_come_from_one_text() -> None:
     assert [skill.name for skill in found.skills] == ["poetry"]
     assert [span.text for span in found.memories] == ["number a", "number b", "number c"]
     assert {one.name: one.chosen for one in found.candidates}["read_file"] is False
+    missed = [(one.name, one.reason) for one in found.candidates if one.kind == "memory"]
+    assert missed == [("d", "lexical place 1; there is no more room")]
 
 
 def test_what_may_not_be_told_is_counted_wherever_it_was_kept_out() -> None:
@@ -113,6 +115,7 @@ def test_what_may_not_be_told_is_counted_wherever_it_was_kept_out() -> None:
 
     found = recall(Stimulus("x"), embedded=wordy("x"), tools={}, search=search)
     assert (found.memories, found.filtered) == ((), 5)
+    assert [one.name for one in found.candidates] == ["a", "b", "c"]
 
 
 def test_without_room_for_memories_none_are_searched() -> None:

@@ -63,7 +63,7 @@ from mentis.compose.compose import Composition
 from mentis.costs.blame import blame_turn
 from mentis.costs.record_reader import RecordReader, ReplayTurn, record_reader
 from mentis.costs.report import CostQuestion, cost_report
-from mentis.costs.request_search import RequestSearch, search_requests
+from mentis.costs.request_search import MOST_CALLS, RequestSearch, search_requests
 from mentis.costs.why import explain_turn
 from mentis.engines.catalogue import tuned_for_talk
 from mentis.errors import BadInput, MentisError, StoreLocked, UsageError
@@ -489,11 +489,14 @@ class Agent:
         """
         return blame_turn(self._reader_of(of), index, step, wire=wire)
 
-    def search_requests(self, words: str, *, before: int | None = None) -> RequestSearch:
-        """Where words stand in what models were told, the newest call first, among some calls
+    def search_requests(
+        self, words: str, *, before: int | None = None, most: int = MOST_CALLS
+    ) -> RequestSearch:
+        """Where words stand in what models were told, the newest call first, among the `most` calls
         `before` an entry: `next` of the answer goes on. Nothing is asked or written. It blocks.
         """
-        return search_requests(self._reader(self.id, self._replay_step), words, before=before)
+        reader = self._reader(self.id, self._replay_step)
+        return search_requests(reader, words, before=before, most=most)
 
     def greeting(self) -> str:
         """The first words of the persona: those of the library on this route, then its own

@@ -10,7 +10,7 @@ from pathlib import Path
 from mentis.costs.blame import blame_turn
 from mentis.costs.record_reader import RecordReader, persona_in, record_reader
 from mentis.costs.report import CostQuestion, cost_report
-from mentis.costs.request_search import RequestSearch, search_requests
+from mentis.costs.request_search import MOST_CALLS, RequestSearch, search_requests
 from mentis.costs.why import explain_turn
 from mentis.home.database import open_database
 from mentis.home.identity import RECORDED, pick_persona, unknown_recorded
@@ -78,12 +78,13 @@ def search_recorded(
     words: str,
     *,
     before: int | None = None,
+    most: int = MOST_CALLS,
     parts: Parts | None = None,
 ) -> RequestSearch:
     """Where words stand in the requests of a recorded agent; see `Agent.search_requests`."""
     home, parts = find_home(Path(path)), parts or Parts()
     with _recorded(home, agent, parts) as reader:
-        return search_requests(reader, words, before=before)
+        return search_requests(reader, words, before=before, most=most)
 
 
 @contextmanager

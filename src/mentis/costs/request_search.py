@@ -15,7 +15,7 @@ from .blame import find_in_prompt
 from .entry_costs import pricing_on, turn_cost
 from .record_reader import RecordReader
 
-_MOST_CALLS = 8  # requests that one look puts together again
+MOST_CALLS = 8  # requests that one look puts together again
 _MOST_ENTRIES = 1000  # entries that it goes through
 _MOST_PLACES = 4  # in one request
 _LONGEST = 200
@@ -39,7 +39,7 @@ class RequestSearch(Value):
 
 
 def search_requests(
-    reader: RecordReader, words: str, *, before: int | None = None
+    reader: RecordReader, words: str, *, before: int | None = None, most: int = MOST_CALLS
 ) -> RequestSearch:
     """One look: no more requests than may be put together again while somebody waits. It blocks."""
     wanted = words.split()
@@ -53,6 +53,6 @@ def search_requests(
             searched += 1
             places = tuple(islice(find_in_prompt(reader, entry.index, pattern), _MOST_PLACES))
             hits += [RequestHit(turn, places)] if places else []
-        if searched == _MOST_CALLS or looked == _MOST_ENTRIES:
+        if searched == most or looked == _MOST_ENTRIES:
             return RequestSearch(tuple(hits), searched, entry.index or None)
     return RequestSearch(tuple(hits), searched, None)

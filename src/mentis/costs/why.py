@@ -213,7 +213,8 @@ def _omitted(rebuilt: Replay) -> Iterator[OmittedPiece]:
         yield OmittedPiece("unresolved", f"{{{{{one.placeholder}}}}} in {one.block}", one.policy)
     for one in rebuilt.composed.candidates:
         if not one.chosen:
-            yield OmittedPiece("tool", f"{one.kind} {one.name}", one.reason)
+            kind = "memory" if one.kind == "memory" else "tool"
+            yield OmittedPiece(kind, f"{one.kind} {one.name}", one.reason)
     yield from _skipped_blocks(trace)
 
 

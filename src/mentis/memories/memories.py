@@ -251,9 +251,14 @@ class Memories(Closeable):
             listing = replace(listing, after=kept[-1].id)
 
     def part(self, listing: MemoryListing, *, start: int, count: int) -> MemoryPart:
-        """A part of a list, and how many there are in all; also of what is kept back or private."""
-        shown = self._store.page(self.agent, listing, start=start, count=count)
-        return MemoryPart(shown, self._store.count(self.agent, listing))
+        """A part of a list, also of what is kept back or private."""
+        found = self._store.page(self.agent, listing, start=start, count=count + 1)
+        shown, more = found[:count], len(found) > count
+        whole = start + len(shown) if shown or not start else None
+        if more or whole is None:
+            # Whether words stand in a memory is only seen by reading it.
+            whole = None if listing.words else self._store.count(self.agent, listing)
+        return MemoryPart(shown, whole, more)
 
     def count(self, listing: MemoryListing) -> int:
         """How many memories a list has."""

@@ -9,13 +9,13 @@ from typing import TypeAlias
 from mentis.values.memories import FoundMemories, ScoredMemory
 from mentis.values.memory_kind import INSTRUCTION_KINDS
 from mentis.values.recalled import EmbeddedText, RecalledContext, Stimulus
-from mentis.values.selection import Capability, SelectionLimits
+from mentis.values.selection import Candidate, Capability, SelectionLimits
 from mentis.values.span import Span
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Degradation
 from mentis.values.value import Value
 
-from .memory.choosing import Mode
+from .memory.choosing import Mode, why_untold
 from .memory.strict import Floor, floor_for, near_enough, unmeasured_note
 from .memory.telling import memory_spans
 from .ranking import Ranking
@@ -78,7 +78,7 @@ def recall(
         embedding_calls=embedded.calls,
         degraded=tuple(dict.fromkeys((*unknown, *chosen.degraded, *later))),
         skills=_skills(ranking, chosen.skills),
-        candidates=chosen.candidates,
+        candidates=(*chosen.candidates, *_near_memories(found, aim, memories)),
         found=found,
         step=chosen.step,
         cache_hits=embedded.cache_hits,
@@ -104,6 +104,35 @@ def _told(
     passed = (row.memory for row in found.near if not row.chosen and _near(row, floor))
     kinds = sum(memory.quarantined or memory.kind in INSTRUCTION_KINDS for memory in passed)
     return spans, kept_out + kinds
+
+
+def _near_memories(
+    found: FoundMemories | None, aim: RecallAim, told: tuple[Span, ...]
+) -> list[Candidate]:
+    """Those that just missed, the best first. What they say is kept where they are."""
+    if found is None or not (found.near or len(found.hits) > len(told)):
+        return []
+    names = {span.source for span in told}
+    ordered = sorted((*found.hits, *found.near), key=lambda row: -row.score)
+    missed = [
+        (rank, row, f"{row.reason}; there is no more room" if row.chosen else row.reason)
+        for rank, row in enumerate(ordered, start=1)
+        if not row.chosen
+        or (f"memory {row.memory.id}" not in names and not why_untold(row.memory, aim.mode))
+    ]
+    return [
+        Candidate(
+            row.memory.id,
+            "memory",
+            rank,
+            row.score,
+            row.semantic if row.semantic_rank else None,
+            row.lexical,
+            chosen=False,
+            reason=reason,
+        )
+        for rank, row, reason in missed[: aim.limits.near_misses]
+    ]
 
 
 def _near(row: ScoredMemory, floor: Floor) -> bool:

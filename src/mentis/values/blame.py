@@ -45,7 +45,7 @@ class TurnBlame(Value):
     is the request to the byte, None where only its parts are known; `wire` is its format, `sent`
     that in which it really went out. `route` is where it goes in this format; `address` is the URL
     of a recorded call, as far as it is known. `candidates` are the tools and skills that were
-    looked at for it.
+    looked at for it, and the memories that just missed.
     """
 
     explanation: TurnExplanation

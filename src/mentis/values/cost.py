@@ -199,7 +199,9 @@ class PromptChange(Value):
 class OmittedPiece(Value):
     """Something that the model was not told, or not as it is, and the reason."""
 
-    kind: Literal["cut", "screened", "degraded", "lost", "unresolved", "tool", "block", "unknown"]
+    kind: Literal[
+        "cut", "screened", "degraded", "lost", "unresolved", "tool", "memory", "block", "unknown"
+    ]
     name: str
     reason: str
     tokens: int = 0

@@ -102,10 +102,13 @@ class MemoryListing(Value):
 
 @dataclass(frozen=True, slots=True)
 class MemoryPart(Value):
-    """A part of a list of memories, and how many the whole list has."""
+    """A part of a list of memories, and whether there is `more` behind it. `count` is how many the
+    whole list has; None where words were looked for, and no further than this part goes.
+    """
 
     memories: tuple[Memory, ...]
-    count: int
+    count: int | None
+    more: bool
 
 
 @dataclass(frozen=True, slots=True)

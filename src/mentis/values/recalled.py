@@ -108,10 +108,10 @@ class RecalledContext(Value):
     """`filtered` counts what screening kept out; `degraded` names the steps taken down.
 
     `news` is what came of acts since the last turn. `candidates` are the tools and skills that were
-    chosen or just missed, `found` the memories, each with its scores and its reason; `step` is how
-    far down the ladder the selection went. `revealed` tools are told in this turn's text and not
-    declared; `placements` say why. `diary` are thoughts of its own, `recaps` words of other
-    conversations, the oldest first.
+    chosen or just missed, and the memories that just missed; `found` are all memories that came up,
+    each with its scores and its reason; `step` is how far down the ladder the selection went.
+    `revealed` tools are told in this turn's text and not declared; `placements` say why. `diary`
+    are thoughts of its own, `recaps` words of other conversations, the oldest first.
     """
 
     stimulus: Stimulus

@@ -86,10 +86,12 @@ class SelectionLimits(Value):
 
 @dataclass(frozen=True, slots=True)
 class Candidate(Value):
-    """One capability that was looked at: its scores, its rank in its kind, and why in or out."""
+    """One capability that was looked at: its scores, its rank in its kind, and why in or out. Of
+    memories only those that just missed are candidates, by their ids.
+    """
 
     name: str
-    kind: Kind
+    kind: Kind | Literal["memory"]
     rank: int
     score: float
     dense: float | None

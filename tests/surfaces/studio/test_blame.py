@@ -198,13 +198,16 @@ def test_a_search_looks_at_so_many_requests_and_goes_on_from_there(
 ) -> None:
     for number in range(9):
         tab.post(f"{API}/many/turns", json={"text": f"Number {number}"})
-    (ada, *_) = tab.get("/studio/search.json?q=heron").json()["agents"]
+    agents = tab.get("/studio/search.json?q=heron").json()["agents"]
+    assert [one["searched"] for one in agents] == [4, 1], "eight of all together, codex has one"
+    only = f"q=heron&in=blame/{PERSONA}"
+    (ada,) = tab.get(f"/studio/search.json?{only}").json()["agents"]
     assert (ada["searched"], ada["hits"]) == (8, [])
-    page = tab.get("/studio/search?q=heron").text
+    page = tab.get(f"/studio/search?{only}").text
     assert "Nothing in the 8 requests that were looked at; there are older ones." in page
     hits, before = 0, ada["next"]
     while before is not None:
-        further = f"/studio/search.json?q=heron&in=blame/{PERSONA}&before={before}"
+        further = f"/studio/search.json?{only}&before={before}"
         (rest,) = tab.get(further).json()["agents"]
         hits, before = hits + len(rest["hits"]), rest["next"]
     assert hits == 2
@@ -274,3 +277,20 @@ def test_a_turn_leads_to_the_memories_that_its_message_calls_to_mind(
     assert page["recall"].startswith(f"/studio/mind/{PERSONA}/recall?q=")
     assert tab.get(page["recall"]).status_code == 200
     assert tab.get("/studio/recorded/codex/0.json").json()["recall"] == ""
+
+
+def test_a_turn_names_the_memories_that_just_missed_and_leads_to_them(tab: BrowserTab) -> None:
+    memories = API.replace("/sessions", "/memories")
+    for pond in range(5):
+        told = {"text": f"The crane of pond {pond} dances at dawn.", "kind": "fact"}
+        made = tab.post(memories, json=told)
+        assert made.status_code in (200, 201), made.text
+    said = tab.post(f"{API}/cranes/turns", json={"text": "Which crane dances at dawn?"}).json()
+    path = f"/studio/blame/{PERSONA}/{said['entry']['index']}"
+    missed = [one for one in tab.get(f"{path}.json").json()["near"] if one["kind"] == "memory"]
+    assert len(missed) == 2
+    assert all("there is no more room" in one["reason"] for one in missed)
+    page = tab.get(path).text
+    for one in missed:
+        assert f'<a href="{one["path"]}">{one["name"]}</a>' in page
+        assert "dances at dawn" in tab.get(one["path"]).text

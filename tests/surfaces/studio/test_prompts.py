@@ -132,7 +132,8 @@ def test_every_kind_of_request_stands_beside_the_others(tab: BrowserTab) -> None
     kinds = {one["label"]: [kind["name"] for kind in one["kinds"]] for one in groups}
     assert {"Chat", "Persona memory", "Afterthought", "Summary", "Autofill"} <= kinds.keys()
     assert kinds["Chat"][0] == "chat"
-    assert kinds["Summary"] == ["summary", "title"]
+    assert (kinds["Summary"], kinds["Persona memory"]) == (["summary"], ["update", "update_task"])
+    assert {"title", "opening", "correction"} <= set(kinds["Utility"])
     assert "autofill_core_trait" in kinds["Autofill"]
 
 

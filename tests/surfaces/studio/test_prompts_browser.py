@@ -335,8 +335,7 @@ def test_every_kind_of_request_stands_side_by_side_and_opens_its_blocks(
     owner.page.wait_for_url("**/-/kinds")
     for label in ("Chat", "Persona memory", "Afterthought", "Summary", "Autofill", "Utility"):
         heading = owner.page.get_by_role("heading", name=label, exact=True, level=2)
-        if label != "Utility":
-            expect(heading).to_be_visible()
+        expect(heading).to_be_visible()
     owner.press(owner.page.get_by_role("link", name="session_title"))
     owner.page.wait_for_url("**/studio/prompts/session_title")
 
@@ -347,9 +346,9 @@ def test_every_kind_of_request_stands_side_by_side_and_opens_its_blocks(
 def test_a_problem_leads_to_the_field_where_it_is_mended(
     owner: StudioWindow, prompts: Prompts
 ) -> None:
-    new_block(prompts, "doubtful", "Be kind.", keep_with="nowhere")
+    new_block(prompts, "doubtful", "Be kind.", keep_with="nobody_here")
     owner.click("Check", role="link")
-    owner.press(owner.page.get_by_role("link", name=re.compile("keep_with|nowhere")).first)
+    owner.press(owner.page.get_by_role("link", name=re.compile("keep_with|nobody_here")).first)
     owner.page.wait_for_url("**/studio/prompts/doubtful#f-keep_with")
     owner.settle()  # what is written before its scripts are there is not seen
     field = owner.page.get_by_label("Stays or goes with")
@@ -357,7 +356,7 @@ def test_a_problem_leads_to_the_field_where_it_is_mended(
     field.fill("")
     save(owner)
     owner.go("/studio/prompts/-/check")
-    found = owner.page.get_by_role("link", name=re.compile("keep_with|nowhere"))
+    found = owner.page.get_by_role("link", name=re.compile("keep_with|nobody_here"))
     expect(found).to_have_count(0)
     owner.see("What is loaded")
     prompts.editor.delete("doubtful")

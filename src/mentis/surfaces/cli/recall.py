@@ -46,17 +46,18 @@ def recall(task: str, *, mode: str, connect: bool, persona: str | None) -> Repor
 
 
 def _lines(found: RecalledContext) -> Iterator[Text]:
-    if found.candidates:
+    candidates = [one for one in found.candidates if one.kind != "memory"]
+    if candidates:
         yield TextTable(
             ("", "kind", "name", "score", "meaning", "words", "why"),
-            [_candidate(one) for one in found.candidates],
+            [_candidate(one) for one in candidates],
             right=("score", "meaning", "words"),
         )
     memories = () if found.found is None else (*found.found.hits, *found.found.near)
     told = {span.source for span in found.memories}
     if memories:
         yield TextTable(("", "memory", "text", "why"), _memories(memories, told))
-    if not found.candidates and not memories:
+    if not candidates and not memories:
         yield "nothing comes to mind"
     yield Note(f"tools: {', '.join(tool.name for tool in found.tools) or 'none'}")
     if found.filtered:

@@ -21,6 +21,7 @@ from mentis.values.blame import TurnBlame
 from mentis.values.block import Block
 from mentis.values.cognition import Revision
 from mentis.values.cost import PromptPiece, TurnCost
+from mentis.values.selection import Candidate
 from mentis.web.problems import with_status
 
 from .diffs import compare_lines
@@ -120,7 +121,7 @@ def _blame(call: PageCall, found: TurnBlame, agent: Agent | None) -> PageData:
         "map": _map(found),
         "largest": _largest(found),
         "wires": [] if foreign else _wires(found),
-        "near": [to_object(one) for one in found.candidates if not one.chosen],
+        "near": [_near_row(one, call) for one in found.candidates if not one.chosen],
         "recall": "" if foreign else _recall_link(call, found),
         "foreign": foreign,
         "sent": found.sent == found.wire,
@@ -142,6 +143,11 @@ def _recall_link(call: PageCall, found: TurnBlame) -> str:
     if not said or not said[-1].strip():
         return ""
     return f"/studio/mind/{call.path('persona')}/recall?{urlencode({'q': said[-1][:_ASKED]})}"
+
+
+def _near_row(one: Candidate, call: PageCall) -> PageData:
+    path = f"/studio/mind/{call.path('persona')}/memories/{one.name}"
+    return {**to_object(one), "path": path if one.kind == "memory" else ""}
 
 
 def _annotate(agent: Agent | None, found: TurnBlame, sections: object) -> None:

@@ -358,13 +358,12 @@ def _windowed(
     start, asked = call.number("from", 0) or 0, call.request.query_params.get("q", "")[:_MOST_ASKED]
     listing = replace(listing, words=tuple(normal_text(asked).split()))
     found = memories.part(listing, start=start, count=_SHOWN)
-    end = start + _SHOWN
     return {
         "q": asked,
         "count": found.count,
         "start": start,
         "rows": [told(one) for one in found.memories],
-        "next": end if found.count > end else None,
+        "next": start + _SHOWN if found.more else None,
         "back": max(0, start - _SHOWN) if start else None,
     }
 

@@ -28,7 +28,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Persona memory", ("update",)),
     ("Tick", ("primary",)),
     ("Afterthought", ("afterthought", "followup")),
-    ("Summary", ("summary", "title")),
+    ("Summary", ("summary",)),
     ("Autofill", ("autofill",)),
     ("Beat", ("beat",)),
 )

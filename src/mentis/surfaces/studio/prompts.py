@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import get_args
 
 from mentis.codec.forms import to_object
+from mentis.library.history import redo_target, undo_target
 from mentis.library.overlay import merge_block
 from mentis.library.search import block_keys, search_part
 from mentis.prompts.effects import WordingInForce
@@ -142,6 +143,8 @@ def block_page(look: PromptLook) -> PageData:
         "block": data,
         "etag": etag_of(data),
         "number": len(revisions),
+        "undo": undo_target(revisions) is not None,
+        "redo": redo_target(revisions) is not None,
         "variant": variant,
         "wording": to_object(block.variants.get(variant, Variant())),
         "written": variant in block.variants,

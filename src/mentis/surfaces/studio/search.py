@@ -9,7 +9,7 @@ from anyio import to_thread
 from mentis.app.home_costs import search_recorded
 from mentis.app.home_turns import recent_turns
 from mentis.codec.forms import to_object
-from mentis.costs.request_search import RequestSearch
+from mentis.costs.request_search import MOST_CALLS, RequestSearch
 from mentis.errors import RequestRefused
 from mentis.home.identity import RECORDED
 
@@ -19,7 +19,9 @@ _AGENTS = 4  # that one look goes through; the others when they are asked for
 
 
 async def search_page(call: PageCall) -> PageData:
-    """Of each agent, or of the one that is chosen, the newest requests with these words."""
+    """Of each agent, or of the one that is chosen, the newest requests with these words: as many in
+    all as one look goes through.
+    """
     asked = call.request.query_params.get("q", "").strip()[:200]
     chosen = call.request.query_params.get("in", "")
     data: PageData = {"asked": asked, "chosen": chosen, "agents": []}
@@ -29,7 +31,8 @@ async def search_page(call: PageCall) -> PageData:
     if chosen and chosen not in known:
         raise RequestRefused(f"nothing is known of {chosen[:80]!r}", hint="see all", status=404)
     wanted, before = [chosen] if chosen else known[:_AGENTS], call.number("before")
-    found = [await _search(call, key, asked, before) for key in wanted]
+    most = MOST_CALLS // max(1, len(wanted))
+    found = [await _search(call, key, asked, before=before, most=most) for key in wanted]
     rest = [] if chosen else [_group(key, None) for key in known[_AGENTS:]]
     return {**data, "agents": [*found, *rest]}
 
@@ -44,13 +47,15 @@ async def _agents(call: PageCall) -> list[str]:
     return [*own, *recorded]
 
 
-async def _search(call: PageCall, key: str, asked: str, before: int | None) -> PageData:
+async def _search(
+    call: PageCall, key: str, asked: str, *, before: int | None, most: int
+) -> PageData:
     if key.startswith(RECORDED):
         home, parts = call.served.pool.path, call.served.parts
-        look = partial(search_recorded, home, key, asked, before=before, parts=parts)
+        look = partial(search_recorded, home, key, asked, before=before, most=most, parts=parts)
     else:
         agent = await call.served.pool.agent(key.partition("/")[2])
-        look = partial(agent.search_requests, asked, before=before)
+        look = partial(agent.search_requests, asked, before=before, most=most)
     return _group(key, await to_thread.run_sync(look))
 
 
