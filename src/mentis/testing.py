@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .ports.act_handler import RecordingHandler
     from .ports.chance import ListedChance
     from .ports.channel import RecordingChannel
-    from .ports.clock import FixedClock
+    from .ports.clock import FixedClock, SettableClock
     from .ports.ids import CountingIds
     from .ports.screener import ListedScreener
     from .ports.secrets import ListedSecrets
@@ -51,6 +51,7 @@ _HOMES = {
     "RevisionsInMemory": "stores.memory",
     "ScriptedProvider": "call.scripted",
     "SeededSigner": "ports.signer",
+    "SettableClock": "ports.clock",
     "StatesInMemory": "stores.memory",
 }
 
@@ -73,6 +74,7 @@ __all__ = (
     "RevisionsInMemory",
     "ScriptedProvider",
     "SeededSigner",
+    "SettableClock",
     "StatesInMemory",
 )
 

@@ -10,9 +10,11 @@ from mentis.ports.clock import FixedClock
 from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct
 from mentis.values.action import Action
 from mentis.values.entry import Draft, Entry
+from mentis.values.measured import ClockReading
 from mentis.values.tool import ToolDeclaration
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+shown = ClockReading  # only what the wall clock shows
 
 
 class SetClock(FixedClock):
@@ -45,7 +47,7 @@ def test_a_limit_that_is_reached_is_named(budget: ActBudget, spent: ActCounts, s
 
 def test_what_is_an_hour_old_counts_no_more() -> None:
     clock = SetClock(START)
-    tally = ActTally(clock, [(START - timedelta(minutes=59), "k1", "send")])
+    tally = ActTally(clock, [(shown(START - timedelta(minutes=59)), "k1", "send")])
     tally.note("k2", "look")
     assert tally.counts(0) == ActCounts(0, 2, {"send": 1, "look": 1})
     clock.pass_by(timedelta(minutes=1))
@@ -58,8 +60,8 @@ def test_what_others_did_is_learned_of_and_counted_once() -> None:
     clock = SetClock(START)
     tally = ActTally(clock)
     tally.note("k2", "look")
-    before = START - timedelta(minutes=30)
-    tally.learn([(before, "k1", "send"), (START, "k2", "look"), (before, "k1", "send")])
+    before = shown(START - timedelta(minutes=30))
+    tally.learn([(before, "k1", "send"), (shown(START), "k2", "look"), (before, "k1", "send")])
     assert tally.counts(0) == ActCounts(0, 2, {"send": 1, "look": 1})
     assert tally.counts(0, without="k1") == ActCounts(0, 1, {"look": 1})
     assert tally.counts(0, without="k9") == ActCounts(0, 2, {"send": 1, "look": 1})
@@ -84,8 +86,10 @@ def test_a_clock_that_jumps_and_comes_back_makes_the_hour_forget_nothing() -> No
 
 def test_what_a_clock_that_was_ahead_let_through_counts_for_an_hour_after_its_correction() -> None:
     clock = SetClock(START)
-    ahead = (START + timedelta(days=400), "k1", "send")
-    tally = ActTally(clock, [ahead, (START, "", ""), (START + timedelta(minutes=1), "", "")])
+    ahead = (shown(START + timedelta(days=400)), "k1", "send")
+    tally = ActTally(
+        clock, [ahead, (shown(START), "", ""), (shown(START + timedelta(minutes=1)), "", "")]
+    )
     clock.pass_by(timedelta(minutes=59))
     assert tally.counts(0).in_hour == 1
     clock.pass_by(timedelta(minutes=1))
@@ -125,4 +129,4 @@ def test_the_ledger_tells_what_was_begun_each_act_once() -> None:
     ]
     begun = list(begun_in(entry(index, draft) for index, draft in enumerate(drafts)))
     assert [(key, name) for _, key, name in begun] == [("k1", "send"), ("k2", "look")]
-    assert begun[0][0] == START + timedelta(seconds=1)
+    assert begun[0][0].shown == START + timedelta(seconds=1)

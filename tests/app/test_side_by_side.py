@@ -18,6 +18,7 @@ from mentis import Agent, Parts, Sense, Stimulus, Trust, create_home, tool
 from mentis.app.agent import Tool
 from mentis.ask.budgets import spending_in
 from mentis.errors import BadInput, BudgetReached, SessionBusy, StoreLocked, UsageError
+from mentis.ports.clock import read_clock
 from mentis.tools.acts import open_acts
 from mentis.turn.turn import TurnResult
 from mentis.values.rendering import Rendering
@@ -355,7 +356,7 @@ async def test_budgets_are_never_gone_over_and_what_was_used_is_what_the_record_
     settings = {"budgets__agent_tokens": "6000", "routes__default__max_tokens": "1000"}
     async with opened(home, Replies(), **settings) as agent:
         made = await _everybody(agent, 32)
-        spent = spending_in(agent.entries(), agent.clock.now(), priced=False)
+        spent = spending_in(agent.entries(), read_clock(agent.clock), priced=False)
     answered = [one for one in made if isinstance(one, TurnResult)]
     refused = [one for one in made if isinstance(one, BudgetReached)]
     assert len(answered) + len(refused) == 32

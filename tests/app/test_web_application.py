@@ -18,6 +18,7 @@ from httpx2 import ASGITransport, AsyncClient
 
 from mentis import Agent, Parts, create_home
 from mentis.ask.budgets import spending_in
+from mentis.ports.clock import read_clock
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
 
@@ -98,7 +99,7 @@ async def test_64_sessions_of_5_messages_are_answered_in_order_and_recorded(tmp_
         histories = {
             session: [turn.text for turn in agent.history(session=session)] for session in entries
         }
-        spent = spending_in(agent.entries(), agent.clock.now(), priced=False)
+        spent = spending_in(agent.entries(), read_clock(agent.clock), priced=False)
     assert histories == {
         f"s{session}": [
             text

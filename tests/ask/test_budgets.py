@@ -11,6 +11,7 @@ from mentis.ask.budgets import Spending, check_budgets, price_of, spending_in
 from mentis.errors import BudgetReached, EngineMissing
 from mentis.settings.sections import BudgetSettings
 from mentis.values.entry import Entry
+from mentis.values.measured import ClockReading
 from mentis.values.reply import Usage
 from mentis.values.route import Route
 
@@ -39,8 +40,10 @@ def test_a_record_is_summed_by_day_and_in_all() -> None:
         entry("2026-11-15T11:00:00.000000Z", 7, kind="note"),
         unreported("2026-11-15T11:00:00.000000Z", 3),
     ]
-    assert spending_in(entries, NOW, priced=False) == Spending(day_tokens=18, agent_tokens=1018)
-    assert spending_in(entries, NOW, priced=True).day_usd > 0
+    assert spending_in(entries, ClockReading(NOW), priced=False) == Spending(
+        day_tokens=18, agent_tokens=1018
+    )
+    assert spending_in(entries, ClockReading(NOW), priced=True).day_usd > 0
 
 
 @pytest.mark.parametrize("name", ["turn_tokens", "day_tokens", "agent_tokens"])
@@ -81,7 +84,7 @@ def test_a_route_that_sets_its_prices_needs_no_table(monkeypatch: pytest.MonkeyP
     route = Route("r", "openai", "my-own", facts=facts)
     assert price_of(Usage(1_000_000, 100_000), route) == Decimal(3)
     assert price_of(Usage(1_000_000, 0, cache_read=500_000), route) == Decimal("1.5")
-    spent = spending_in([own_entry()], NOW, priced=True, routes=[route])
+    spent = spending_in([own_entry()], ClockReading(NOW), priced=True, routes=[route])
     assert spent.agent_usd == Decimal(2)
 
 

@@ -15,20 +15,21 @@ from hypothesis import strategies as st
 from mentis.act.budget import ActTally, begun_in
 from mentis.act.entries import intent_draft
 from mentis.app.agent import Agent
-from mentis.ask.budgets import day_of, spending_in
+from mentis.ask.budgets import spending_in
 from mentis.call.scripted import ScriptedProvider
 from mentis.errors import BudgetReached
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.ledger.chain import make_stamp
 from mentis.ports.act_handler import RecordingHandler
-from mentis.ports.clock import FixedClock
+from mentis.ports.clock import FixedClock, read_clock
 from mentis.ports.ids import CountingIds
 from mentis.stores.memory import LedgerInMemory
 from mentis.values.act import ActCall, ActSpec
 from mentis.values.action import Action
 from mentis.values.cognition import Sense
 from mentis.values.entry import Draft
+from mentis.values.measured import day_of
 from mentis.values.tool import ToolDeclaration
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("one_step")]
@@ -286,7 +287,7 @@ def test_whatever_the_clock_shows_no_day_has_too_many_chats_and_the_next_one_is_
     clock = chain.clock
 
     def today() -> int:
-        return spending_in(chain.ledger.entries("ada"), clock.now(), priced=False).day_tokens
+        return spending_in(chain.ledger.entries("ada"), read_clock(clock), priced=False).day_tokens
 
     for passing, jump, _ in steps:
         clock.pass_by(passing)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TypeAlias, cast
 
-from mentis.ports.clock import Clock
+from mentis.ports.clock import Clock, read_clock
 from mentis.values.entry import Entry
-from mentis.values.timeline import Timeline, clock_time, is_regressed
+from mentis.values.measured import ClockReading, MeasuredTimeline, is_settling, reading_of
+from mentis.values.timeline import is_regressed
 from mentis.values.value import Value
 
-# When, the key, the name. Without a key it is only what the clock showed.
-Heard: TypeAlias = tuple[datetime, str, str]
+# When, the key, the name. Without a key it is only what the clocks said; and with the name
+# `_SETTLED` that this is right.
+Heard: TypeAlias = tuple[ClockReading, str, str]
+_SETTLED = "settled"
 _HOUR = timedelta(hours=1)
 
 
@@ -73,7 +76,7 @@ class ActTally:
         self.learn(begun)
 
     def note(self, key: str, name: str) -> None:
-        self.learn([(self._clock.now(), key, name)])
+        self.learn([(read_clock(self._clock), key, name)])
 
     def learn(self, begun: Iterable[Heard]) -> None:
         """Count these too, as far as they are not counted yet."""
@@ -87,10 +90,13 @@ class ActTally:
 
     def counts(self, in_turn: int, *, without: str = "") -> ActCounts:
         """`without`: the act with this key is not counted against itself."""
-        now = self._clock.now()
-        hour = Timeline[tuple[str, str]](now - _HOUR + timedelta.resolution, now)
-        for time, key, name in self._heard:
-            hour.add(time, *([(key, name)] if key else ()))
+        now = read_clock(self._clock)
+        hour = MeasuredTimeline[tuple[str, str]](now.shown - _HOUR + timedelta.resolution, now)
+        for reading, key, name in self._heard:
+            if name == _SETTLED and not key:
+                hour.settle(reading)
+            else:
+                hour.add(reading, *([(key, name)] if key else ()))
         counted = dict(act for _, act in hour.dated_items())
         self._forget(counted)
         names = Counter(name for key, name in counted.items() if key != without)
@@ -98,10 +104,11 @@ class ActTally:
 
     def _put(self, one: Heard) -> None:
         """Of what the clock showed between two acts only the earliest matters."""
-        if one[1] or (self._heard and self._heard[-1][1]):
+        last = self._heard[-1] if self._heard else None
+        if any(one[1:]) or (last is not None and any(last[1:])):
             self._heard.append(one)
-        elif self._heard:
-            self._heard[-1] = min(self._heard[-1], one)
+        elif last is not None and one[0].shown < last[0].shown:
+            self._heard[-1] = one
 
     def _forget(self, counted: Collection[str]) -> None:
         """What counts no more would count again if the clock goes back, so it is kept an hour."""
@@ -128,6 +135,8 @@ def begun_in(entries: Iterable[Entry]) -> Iterator[Heard]:
         act = cast("Mapping[str, object]", told if isinstance(told, Mapping) else {})
         if act.get("stage") in ("intent", "waiting") and act.get("key") not in known:
             known.add(act.get("key"))
-            yield clock_time(entry), str(act.get("key")), str(act.get("type"))
+            yield reading_of(entry), str(act.get("key")), str(act.get("type"))
+        elif is_settling(entry):
+            yield reading_of(entry), "", _SETTLED
         elif is_regressed(entry):
-            yield clock_time(entry), "", ""
+            yield reading_of(entry), "", ""

@@ -16,6 +16,7 @@ from mentis.talk.persona_update import failed_updates
 from mentis.tick.failing import StageFailures
 from mentis.tick.health import Alarm, streaks_in
 from mentis.values.health import Health
+from mentis.values.measured import ClockJump, jump_words
 from mentis.values.status import BackendState
 from mentis.values.value import Value
 
@@ -70,7 +71,8 @@ def read_health(
         notes = (f"{error.message}; {error.hint}",)
     failed = tuple(FailedUpdate(name, why, e.index) for name, e, why in failed_updates(entries))
     alarms = streaks.alarms(model.cortex.alarm_failures)
-    return AgentHealth(health, state, alarms, failed, (*checks, *_living(alarms, failed)), notes)
+    checks = (*checks, *_living(alarms, failed), _clock(statuses.clock_jumps(entries)))
+    return AgentHealth(health, state, alarms, failed, checks, notes)
 
 
 def _living(
@@ -86,6 +88,14 @@ def _living(
         reason = f"the last update from session {failed[0].session} failed: {failed[0].failure}"
         files = HealthCheck("memory files", "warn", reason, "mentis persona update")
     return ticks, files
+
+
+def _clock(jumps: Sequence[ClockJump]) -> HealthCheck:
+    if not jumps:
+        return HealthCheck("clock", "ok", "it has not jumped, or that is settled")
+    reason = f"{jump_words(jumps[-1])}; what was used before counts against the day still"
+    remedy = 'mentis ledger settle-clock --reason "..." if it is right now'
+    return HealthCheck("clock", "warn", reason, remedy)
 
 
 def health_data(found: AgentHealth) -> dict[str, object]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 
@@ -17,14 +16,23 @@ from mentis.errors import BudgetReached, EngineMissing
 from mentis.home.database import open_database
 from mentis.home.ledger import agents_here, open_store
 from mentis.record.agent_record import AgentRecord
+from mentis.record.clock_entries import open_jumps
 from mentis.settings.sections import BudgetSettings
 from mentis.settings.settings import Settings
 from mentis.stores.files.home import Home
 from mentis.values.entry import Entry
+from mentis.values.measured import (
+    ClockReading,
+    MeasuredTimeline,
+    day_of,
+    is_settling,
+    jump_words,
+    reading_of,
+)
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Usage
 from mentis.values.route import Route
-from mentis.values.timeline import Timeline, clock_time
+from mentis.values.timeline import clock_time
 
 from .allowance import TurnAllowance
 from .calls import planned_usage
@@ -148,9 +156,9 @@ class AgentBudget:
             spent = spent.and_now(own.turn_tokens, own.turn_usd)
             try:
                 check_budgets(budgets, spent.and_inner(inner), route, prompt=prompt)
-            except BudgetReached:
+            except BudgetReached as error:
                 self._record_clock()
-                raise
+                raise self._with_jump(error) from None
             most = planned_usage(prompt, route)
             usd = price_of(most, route) if priced else Decimal(0)
             self.reserve.keep(own.turn_tokens + most.input + most.output, own.turn_usd + usd)
@@ -160,7 +168,16 @@ class AgentBudget:
         own = (route, *models.fallbacks, *([models.correction] if models.correction else ()))
         routes = (*own, *self.settings.every_route())
         entries = self.record.ledger.entries(self.record.agent)
-        return spending_in(entries, self.record.now(), priced=priced, routes=routes)
+        return spending_in(entries, self.record.reading(), priced=priced, routes=routes)
+
+    def _with_jump(self, error: BudgetReached) -> BudgetReached:
+        """Where the clock jumped, a limit of the day may be reached by what it showed before."""
+        jumps = open_jumps(self.record) if "day" in str(error.facts.get("budget")) else ()
+        if not jumps:
+            return error
+        settle = "if the clock is right now: `mentis ledger settle-clock --reason ...`"
+        told = f"{error.hint}; {jump_words(jumps[-1])}, and nobody has settled that: {settle}"
+        return BudgetReached(error.message, hint=told, budget=error.facts.get("budget"))
 
     def _record_clock(self) -> None:
         """Entries that are ahead of the clock count until the record says what it showed after
@@ -177,7 +194,7 @@ def check_call(
     rendering: Rendering,
     *,
     route: Route,
-    now: datetime,
+    now: ClockReading,
     environ: Mapping[str, str],
 ) -> None:
     """A call outside any turn is no agent's, so it is held to what each of them spent already, and
@@ -201,13 +218,13 @@ def check_call(
 
 
 def spending_in(
-    entries: Iterable[Entry], now: datetime, *, priced: bool, routes: Sequence[Route] = ()
+    entries: Iterable[Entry], now: ClockReading, *, priced: bool, routes: Sequence[Route] = ()
 ) -> Spending:
     """The sums over a record: what was reported, and what was planned where nothing was.
 
     `routes` are those of today: where they set a price of their own, it holds for the record too.
     """
-    today = Timeline[tuple[int, Decimal]](day_of(now), now)
+    today = MeasuredTimeline[tuple[int, Decimal]](day_of(now.shown), now, by_day=True)
     agent_tokens, agent_usd = 0, Decimal(0)
     for entry in entries:
         used: list[tuple[int, Decimal]] = []
@@ -219,16 +236,13 @@ def spending_in(
                     usd = price_of(call.usage, route_of(call, routes), entry=entry.index)
             used.append((tokens, usd))
             agent_tokens, agent_usd = agent_tokens + tokens, agent_usd + usd
-        today.add(clock_time(entry), *used)
+        if is_settling(entry):
+            today.settle(reading_of(entry))
+        today.add(reading_of(entry), *used)
     spent = Spending(agent_tokens=agent_tokens, agent_usd=agent_usd)
     for _, (tokens, usd) in today.dated_items():
         spent = replace(spent, day_tokens=spent.day_tokens + tokens, day_usd=spent.day_usd + usd)
     return spent
-
-
-def day_of(now: datetime) -> datetime:
-    """The moment its day (UTC) began."""
-    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def check_budgets(budgets: BudgetSettings, spent: Spending, route: Route, *, prompt: int) -> None:

@@ -21,6 +21,7 @@ from mentis.home.parts import Parts
 from mentis.home.provider import open_provider
 from mentis.home.routes import open_routes
 from mentis.home.system import SystemClock
+from mentis.ports.clock import read_clock
 from mentis.settings.sections import LimitSettings
 from mentis.settings.sources import load_settings
 from mentis.settle.readers import reader_for
@@ -109,7 +110,7 @@ async def call_route(
             hint="write them into it, or give a message or a request",
         )
     clock = parts.clock or SystemClock()
-    now, environ = clock.now(), parts.variables
+    now, environ = read_clock(clock), parts.variables
     check_call(settings, home, outgoing.rendering, route=chosen, now=now, environ=environ)
     provider = open_provider(settings, home, parts, clock=clock)
     models, rendering = models_on(chosen, provider, clock), outgoing.rendering

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import sys
 import time
 import uuid
 from collections.abc import Callable
@@ -22,7 +23,16 @@ class SystemClock:
         return time.monotonic()
 
     def uptime(self) -> Uptime:
-        return Uptime(_boot(), time.monotonic_ns() // 1_000_000)
+        return Uptime(_boot(), _since_boot() // 1_000_000, counts_sleep=True)
+
+
+def _since_boot() -> int:
+    """Nanoseconds that nobody can set, those that the machine slept among them."""
+    if sys.platform == "linux":  # where the monotonic clock stands still meanwhile
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    if sys.platform == "darwin":
+        return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    return time.monotonic_ns()
 
 
 @cache

@@ -102,6 +102,8 @@ def _clock(uptime: Callable[[], Uptime] | None, *, read: str | None) -> JsonObje
     if uptime is not None:
         up = uptime()
         clock = {"boot": up.boot, "up": up.milliseconds}
+        if up.counts_sleep:
+            clock["sleep"] = True
     return clock if read is None else {"regressed": True, "read": read, **clock}
 
 

@@ -14,6 +14,7 @@ from itertools import accumulate
 from mentis.errors import StoreDamaged
 from mentis.values.checkpoint import KeptNote, Pin
 from mentis.values.entry import Entry, Finding, Verdict, VerifiedPrefix
+from mentis.values.measured import CLOCK, JUMP
 from mentis.values.words import entries_of
 
 from .deliveries import Deliveries
@@ -90,6 +91,7 @@ class _Reading:
         self._findings: list[Finding] = []
         self._dropped = 0
         self._regressed: list[int] = []
+        self._jumped: list[int] = []
         self.count = since.size
         self.more = 0
         self._mark()
@@ -120,6 +122,9 @@ class _Reading:
         if isinstance(clock, dict) and "regressed" in clock:
             self._regressed.append(entry.index)
             del self._regressed[MAX_FINDINGS:]
+        if entry.kind == CLOCK and JUMP in entry.body:
+            self._jumped.append(entry.index)
+            del self._jumped[MAX_FINDINGS:]
         self._grow(entry.hash)
 
     def stop(self, damage: StoreDamaged) -> None:
@@ -185,6 +190,8 @@ class _Reading:
         if self._regressed:
             told = ", ".join(map(str, self._regressed))
             yield f"the clock had gone back at entry {told}; the time before was kept"
+        if self._jumped:
+            yield f"the clock had jumped before entry {', '.join(map(str, self._jumped))}"
 
     def _trusted(self) -> VerifiedPrefix:
         return VerifiedPrefix(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mentis.ledger.chain import make_stamp
-from mentis.ports.clock import Clock
+from mentis.ports.clock import Clock, read_clock
 from mentis.ports.entries import Stamp
 from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore
@@ -15,6 +15,7 @@ from mentis.values.entry import Draft, Entry
 from mentis.values.json import JsonObject
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
+from mentis.values.measured import ClockReading
 from mentis.values.turn import Turn
 from mentis.values.turn_writes import TurnWrites
 
@@ -38,6 +39,10 @@ class AgentRecord:
 
     def now(self) -> datetime:
         return self.clock.now()
+
+    def reading(self) -> ClockReading:
+        """What both clocks say now: the one on the wall, and the one nobody sets."""
+        return read_clock(self.clock)
 
     def stamp(self) -> Stamp:
         """Chains an entry to the one before it, with the time and a salt of its own."""

@@ -37,6 +37,7 @@ from mentis.ledger.origin import OriginPlace, fresh_drafts, origin_place
 from mentis.ledger.origin import import_history as read_history
 from mentis.ledger.origin_export import export_history
 from mentis.ledger.tenure import SECONDS, Tenure
+from mentis.ports.clock import read_clock
 from mentis.ports.memory_store import MemoryStore
 from mentis.record.evidence import gather_evidence, verified_file
 from mentis.record.said_lines import (
@@ -64,6 +65,7 @@ from mentis.values.guardian import GuardianProfile, GuardianState, Judgement
 from mentis.values.health import Health
 from mentis.values.json import JsonObject
 from mentis.values.lease import CONSUME
+from mentis.values.measured import ClockJump, unsettled_jumps
 from mentis.values.memories import MemoryListing
 from mentis.values.memory_kind import PRIVATE_KINDS, MemoryKind
 from mentis.values.status import BackendState, ImportedHistory, Stats, WindowResult
@@ -227,6 +229,10 @@ class Statuses(Closeable):
 
     def entries(self, *, start: int = 0) -> Iterator[Entry]:
         return self._desk.store.entries(self.agent, start=start)
+
+    def clock_jumps(self, entries: Sequence[Entry]) -> tuple[ClockJump, ...]:
+        """Jumps of the clock since the first of these entries that nobody has settled."""
+        return unsettled_jumps(entries, read_clock(self._desk.clock))
 
     def latest(self, count: int = 5, *, windows: bool = False) -> tuple[Entry, ...]:
         """The last entries, or the last that carry a window; oldest first; 0 is none."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import timedelta
 from functools import partial
 from typing import Literal, TypeAlias, cast
 
@@ -28,6 +28,7 @@ from mentis.turn.snapshot import TurnSnapshot
 from mentis.turn.turn import TurnResult, inputs_now, run_turn, told_history
 from mentis.values.entry import Entry
 from mentis.values.given import GivenText
+from mentis.values.measured import age_of, reading_of
 from mentis.values.part import TextPart
 from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.route import Route
@@ -179,13 +180,13 @@ def _number_of(record: AgentRecord, session: str, noted: Turn | None) -> int | N
 
 def _elapsed(record: AgentRecord, who: Identity, present: TurnSnapshot, session: str) -> str:
     """How long ago something was last said here, in the words of the library. It blocks."""
-    now, language = record.now(), who.persona.language.strip().casefold()
+    now, language = record.reading(), who.persona.language.strip().casefold()
     for entry in reversed(record.latest(_LOOKED_BACK, kind="turn")):
         told = entry.body.get("turn")
         if not isinstance(told, Mapping):
             continue
         turn = cast("Mapping[str, object]", told)
         if turn.get("session") == session and turn.get("inner") in (None, FOLLOWUP):
-            facts = Facts(who.persona, who.profile, now, language, present.library.words)
-            return ago(now - datetime.fromisoformat(entry.time), facts)
+            facts = Facts(who.persona, who.profile, now.shown, language, present.library.words)
+            return ago(max(age_of(reading_of(entry), now), timedelta(0)), facts)
     return ""

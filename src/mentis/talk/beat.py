@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias, cast
 from anyio import CancelScope, current_time, to_thread
 
 from mentis.ask.ask import OnDelta
-from mentis.ask.budgets import day_of, spending_in
+from mentis.ask.budgets import spending_in
 from mentis.ask.models import Models
 from mentis.errors import BudgetReached, SettingsError, UsageError
 from mentis.home.identity import Identity
@@ -32,10 +32,18 @@ from mentis.turn.turn import TurnResult, run_turn
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
 from mentis.values.library import Library
+from mentis.values.measured import (
+    CLOCK,
+    ClockReading,
+    MeasuredTimeline,
+    age_of,
+    day_of,
+    is_settling,
+    reading_of,
+)
 from mentis.values.recalled import Stimulus
 from mentis.values.request import RuntimeContext
 from mentis.values.session import BEATS
-from mentis.values.timeline import Timeline, clock_time
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
@@ -126,10 +134,11 @@ def beat_schedule_of(record: AgentRecord, chosen: BeatSettings) -> BeatSchedule:
 
 def due_at(record: AgentRecord, chosen: BeatSettings) -> datetime:
     """An interval after the last one; the next day, where this one's beats are used up."""
-    now = record.now()
-    interval, today = timedelta(seconds=chosen.interval), day_of(now)
-    beats = _since(record, min(today, now - interval), now)
-    due = max(time for time, _ in beats) + interval if beats else now
+    now = record.reading()
+    shown, today = now.shown, day_of(now.shown)
+    interval = timedelta(seconds=chosen.interval)
+    beats = _since(record, min(today, shown - interval), now)
+    due = max(time for time, _ in beats) + interval if beats else shown
     return max(due, today + _DAY) if _used_up(beats, chosen, now) else due
 
 
@@ -170,8 +179,8 @@ def _occasion(who: Identity, models: Models, present: TurnSnapshot, kind: str) -
 
 
 def _check_day(record: AgentRecord, chosen: BeatSettings) -> None:
-    now = record.now()
-    name = _used_up(_since(record, day_of(now), now), chosen, now)
+    now = record.reading()
+    name = _used_up(_since(record, day_of(now.shown), now), chosen, now)
     if name:
         raise BudgetReached(
             f"this day's beats have used up beats.{name}: {getattr(chosen, name)}",
@@ -180,9 +189,9 @@ def _check_day(record: AgentRecord, chosen: BeatSettings) -> None:
         )
 
 
-def _used_up(beats: Sequence[Timed], chosen: BeatSettings, now: datetime) -> str:
+def _used_up(beats: Sequence[Timed], chosen: BeatSettings, now: ClockReading) -> str:
     """The name of the limit that is reached, if one is."""
-    today = [one for time, one in beats if time >= day_of(now)]
+    today = [one for time, one in beats if time >= day_of(now.shown)]
     if chosen.day_beats and len(today) >= chosen.day_beats:
         return "day_beats"
     if chosen.day_tokens and _tokens(today, now) >= chosen.day_tokens:
@@ -190,28 +199,49 @@ def _used_up(beats: Sequence[Timed], chosen: BeatSettings, now: datetime) -> str
     return ""
 
 
-def _since(record: AgentRecord, since: datetime, now: datetime) -> list[Timed]:
+def _since(record: AgentRecord, since: datetime, now: ClockReading) -> list[Timed]:
     """All beats from then on: backwards through the record, until it is older."""
     count = _AT_ONCE
     while True:
         latest = record.latest(count, kind="turn")
-        if len(latest) < count or datetime.fromisoformat(latest[0].time) < since:
-            return _timed(latest, since, now)
+        if len(latest) < count or _is_before(latest[0], since, now):
+            return _timed(latest, since, now, _settled(record))
         count *= 4
 
 
-def _timed(turns: Sequence[Entry], since: datetime, now: datetime) -> list[Timed]:
+def _is_before(entry: Entry, since: datetime, now: ClockReading) -> bool:
+    """By the wall clock as the record has it, and by the time that has passed: a day at least."""
+    age = age_of(reading_of(entry), now)
+    return datetime.fromisoformat(entry.time) < since and age > max(_DAY, now.shown - since)
+
+
+def _settled(record: AgentRecord) -> Entry | None:
+    """The last entry with which somebody said that the clock is right."""
+    return next(filter(is_settling, reversed(record.latest(_AT_ONCE, kind=CLOCK))), None)
+
+
+def _timed(
+    turns: Sequence[Entry], since: datetime, now: ClockReading, settled: Entry | None
+) -> list[Timed]:
     """The beats among these turns, each with the time it counts at.
 
     Turns of a later day that no other turn follows were made with a wrong clock, nobody knows when.
     They hold up no beat: one that was put off leaves no entry, so nothing would ever follow them.
     """
-    known, tomorrow = len(turns), day_of(now) + _DAY
-    while known and clock_time(turns[known - 1]) >= tomorrow:
+    readings = [reading_of(turn) for turn in turns]
+    known, tomorrow = len(turns), day_of(now.shown) + _DAY
+    while known and readings[known - 1].shown >= tomorrow:
+        if now.boot and readings[known - 1].boot == now.boot:
+            break  # measured: it is known when that was
         known -= 1
-    timeline = Timeline[Entry](since, now)
-    for turn in turns[:known]:
-        timeline.add(clock_time(turn), *_beats([turn]))
+    timeline = MeasuredTimeline[Entry](since, now, by_day=True)
+    for turn, reading in zip(turns[:known], readings, strict=False):
+        if settled is not None and turn.index > settled.index:
+            timeline.settle(reading_of(settled))
+            settled = None
+        timeline.add(reading, *_beats([turn]))
+    if settled is not None:
+        timeline.settle(reading_of(settled))
     return timeline.dated_items()
 
 
@@ -221,7 +251,7 @@ def _beats(entries: Iterable[Entry]) -> list[Entry]:
     return [entry for entry in found if _facts(entry).get("mode") == "beat"]
 
 
-def _tokens(beats: Iterable[Entry], now: datetime) -> int:
+def _tokens(beats: Iterable[Entry], now: ClockReading) -> int:
     return spending_in(beats, now, priced=False).agent_tokens
 
 
@@ -235,7 +265,7 @@ def _record(entry: Entry, texts: Mapping[str, str]) -> BeatRecord:
         str(facts.get("beat", "")),
         "interrupted" if stop == "interrupted" and not failure else state,
         failure,
-        _tokens([entry], datetime.fromisoformat(entry.time)),
+        _tokens([entry], reading_of(entry)),
         texts.get(str(bound.get("answer")), ""),
     )
 

@@ -21,7 +21,7 @@ from mentis.record.threads import is_message, standing_numbers
 from mentis.settings.sources import LiveSettings
 from mentis.turn.session_lock import is_followed
 from mentis.values.entry import Entry
-from mentis.values.timeline import Timeline, clock_time
+from mentis.values.measured import ClockReading, MeasuredTimeline, reading_of
 from mentis.values.value import Value
 
 from .afterthought import DECISION, FOLLOWUP
@@ -61,7 +61,7 @@ def due_afterthought_of(
     if messages is None or messages % every:
         return None
     last = entries[-1]
-    begun = _time_of(last, turns, record.now())
+    begun = _time_of(last, turns, record.reading())
     return DueAfterthought(session, last.index, begun + timedelta(seconds=_drawn(last, phase)))
 
 
@@ -152,11 +152,11 @@ def _phase(entries: Sequence[Entry], most: int) -> int | None:
     return phase if phase < len(PHASES) and wrote < most else None
 
 
-def _time_of(entry: Entry, turns: Sequence[Entry], now: datetime) -> datetime:
+def _time_of(entry: Entry, turns: Sequence[Entry], now: ClockReading) -> datetime:
     """When the silence after it began, whatever the clock showed before and since."""
-    timeline = Timeline[int](_LONG_AGO, now)
+    timeline = MeasuredTimeline[int](_LONG_AGO, now)
     for turn in turns:
-        timeline.add(clock_time(turn), turn.index)
+        timeline.add(reading_of(turn), turn.index)
     return next(time for time, index in timeline.dated_items() if index == entry.index)
 
 

@@ -23,6 +23,7 @@ from mentis.home.redaction import known_keys
 from mentis.ports.state_store import StateStore
 from mentis.prompts.cognition import load_state
 from mentis.record.agent_record import AgentRecord
+from mentis.record.clock_entries import note_jump
 from mentis.record.leases import entered
 from mentis.record.tick_entries import taken_deliveries, ticks_of
 from mentis.record.tick_senses import senses_left
@@ -123,7 +124,7 @@ class Cortex:
             with self._invoked(len(senses)) as span:
                 listening = emit_to_all(emit, on_span(span, secrets=self.secrets()))
                 await self._parts.acting.begin()
-                known = frozenset(await run_shielded(partial(self._close, record)))
+                known = frozenset(await run_shielded(partial(self._begin, record)))
                 fresh = tuple([one for one in senses if one.id not in known])
                 rest = tuple([one for one in taken if one not in known])
                 run = partial(
@@ -164,6 +165,10 @@ class Cortex:
         with suppress(StoreLocked, LeaseHeld), self._alone() as record:
             self._close(record)
         return taken_deliveries(self._parts.record)
+
+    def _begin(self, record: AgentRecord) -> tuple[str, ...]:
+        note_jump(record)
+        return self._close(record)
 
     def _close(self, record: AgentRecord) -> tuple[str, ...]:
         who, news = self._parts.who, self._parts.acting.news

@@ -29,6 +29,7 @@ from mentis.ledger.chain import format_time
 from mentis.ledger.recipes import holds
 from mentis.memories.parts import HomeScreener
 from mentis.ports.blob_store import BlobStore
+from mentis.ports.clock import read_clock
 from mentis.record.outcome_news import read_news
 from mentis.recovery.acts import Recovery, RecoveryResult
 from mentis.settings.acts import CHOSEN, ActSettings
@@ -38,6 +39,7 @@ from mentis.values.action import Action, Outcome
 from mentis.values.block import Mode
 from mentis.values.entry import Entry
 from mentis.values.mark import Mark
+from mentis.values.measured import age_of, reading_of
 from mentis.values.route import Route
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Degradation
@@ -354,10 +356,13 @@ class ActRunner:
         ledger, agent = self.ground.ledger, self.ground.agent
         if self._counted:
             return tuple(ledger.entries(agent, start=self._counted))
-        since, count = self.ground.clock.now() - timedelta(hours=1), _LOOK_BACK
+        now, hour, count = read_clock(self.ground.clock), timedelta(hours=1), _LOOK_BACK
         while True:
             latest = ledger.latest(agent, count)
-            if len(latest) < count or datetime.fromisoformat(latest[0].time) < since:
+            if len(latest) < count:
+                return latest
+            age = age_of(reading_of(latest[0]), now)
+            if datetime.fromisoformat(latest[0].time) < now.shown - hour and age > hour:
                 return latest
             count *= 2
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import cast
 
 from mentis.record.agent_record import AgentRecord
@@ -17,6 +17,7 @@ from mentis.record.stored_turns import asked_text
 from mentis.settings.sections import FallbackSettings
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
+from mentis.values.measured import ClockReading, age_of, reading_of
 from mentis.values.part import TextPart
 from mentis.values.recalled import Stimulus
 from mentis.values.reply import Reply, ReplyProblem
@@ -55,7 +56,7 @@ def repeat_for(
     )
     entries = record.latest(limits.repeat_turns, kind="turn")
     turns = record.turns(session)
-    return find_repeat(question, entries, turns, now=record.now(), limits=limits)
+    return find_repeat(question, entries, turns, now=record.reading(), limits=limits)
 
 
 def find_repeat(
@@ -63,15 +64,15 @@ def find_repeat(
     entries: Sequence[Entry],
     turns: Sequence[Turn],
     *,
-    now: datetime,
+    now: ClockReading,
     limits: FallbackSettings,
 ) -> Repeat | None:
     """The newest good answer to the same question that is young enough, if there is one."""
-    oldest = now - timedelta(seconds=limits.repeat_seconds)
+    oldest = timedelta(seconds=limits.repeat_seconds)
     spoken = {digest(turn.text.encode()): turn.text for turn in turns if turn.role == "assistant"}
     for entry in reversed(entries):
-        if datetime.fromisoformat(entry.time) < oldest:
-            return None
+        if not timedelta(0) <= age_of(reading_of(entry), now) <= oldest:
+            continue  # too old, or made by a clock that was ahead, so nobody knows when
         answer = _answer(entry, question)
         if answer in spoken:
             return Repeat(entry.index, _reply(spoken[answer], entry))

@@ -30,6 +30,7 @@ from mentis.errors import (
 )
 from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
+from mentis.record.clock_entries import note_jump
 from mentis.record.inputs import ComposedPrompt, ConversationHistory, PromptInputs, compose_inputs
 from mentis.record.other_sessions import with_other_sessions
 from mentis.record.stored_turns import answer_turns
@@ -279,6 +280,7 @@ async def begin(
     """
 
     def store() -> tuple[Place, frozenset[str] | None]:
+        note_jump(record)
         place, due = Place(session, store_message(record, session, stimulus)), None
         with suppress(Exception):  # it is looked for again, where a failure is recorded
             due = acting.look_for_due()

@@ -33,10 +33,14 @@ Attack = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Uptime(Value):
-    """A clock nobody sets: which boot of which machine, and how long it has been running."""
+    """A clock nobody sets: which boot of which machine, and how long it has been running.
+
+    `counts_sleep`: also the time that the machine slept, so that it can be held against the wall.
+    """
 
     boot: str
     milliseconds: int
+    counts_sleep: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,11 @@ class Timeline(Generic[T]):
         elif time >= self._since:
             self._past.extend((time, item) for item in items)
 
+    def settle(self, time: datetime) -> None:
+        """This is what the time is: whatever was shown as later counts no more."""
+        self._ahead = []
+        self._past = [one for one in self._past if one[0] <= time]
+
     def dated_items(self) -> list[tuple[datetime, T]]:
         """Each with the time it counts at."""
         ahead = ((time, item) for time, items in self._ahead for item in items)

@@ -53,6 +53,14 @@ def audit(bundle: Path, script: Path, *args: str | Path) -> subprocess.Completed
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+def test_after_a_jump_the_clock_is_settled_by_an_entry_that_says_why(ledger: Mentis) -> None:
+    done = ledger("settle-clock", "--reason", "NTP was off", "--json")
+    assert (done.code, done.json()) == (0, {"entry": 8, "jumps": []})
+    told = {"jumps": 0, "reason": "NTP was off"}
+    assert json.loads(ledger("show", "8", "--json").out)["body"]["settled"] == told
+    assert "says that the clock is right" in ledger("settle-clock", "--reason", "again").err
+
+
 def test_show_lists_the_last_entries_or_one_in_full(ledger: Mentis) -> None:
     done = ledger("show", "--last", "2")
     assert done.code == 0

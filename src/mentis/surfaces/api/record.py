@@ -38,6 +38,7 @@ from mentis.ledger.guardian.prove import activate, prove
 from mentis.ledger.guardian.table import RULES, find_rule
 from mentis.record import rotation
 from mentis.record.audit import audit_export
+from mentis.record.clock_entries import settle_clock, settled_clock_data
 from mentis.record.export import check_proof_at
 from mentis.record.record import Record, open_record
 from mentis.record.record_data import (
@@ -89,6 +90,7 @@ from .record_shapes import (
     RotatedAnswer,
     RuleAnswer,
     RulesAnswer,
+    SettledClockAnswer,
     SpooledAnswer,
     VerdictsAnswer,
     WhyAnswer,
@@ -237,6 +239,14 @@ class ErasureGiven(Given):
 
     fields: tuple[str, ...] = Field((), description="Only these; else all but the delivery.")
     reason: str = Field(min_length=1, description="Why; it is kept in the tombstone.")
+
+
+class SettledClockGiven(Given):
+    """Why the clock is right."""
+
+    example: ClassVar[Example] = {"reason": "the clock was set by hand"}
+
+    reason: str = Field(min_length=1, description="What happened; it is kept in the entry.")
 
 
 class RotationGiven(Given):
@@ -502,6 +512,18 @@ def repair_record(call: ApiCall) -> dict[str, object]:
     """Say what is wrong, and append an entry that points at it. Nothing is ever rewritten."""
     with _opened(call, readonly=False) as record:
         return repair_data(record.repair())
+
+
+@table.post(
+    f"{_PERSONA}/settle-clock",
+    SettledClockAnswer,
+    scope="admin",
+    commands=("ledger settle-clock",),
+)
+def settle_the_clock(call: ApiCall, body: SettledClockGiven) -> dict[str, object]:
+    """Say that the clock of the server is right after a jump: limits by the day go by it again."""
+    with _opened(call, readonly=False) as record:
+        return settled_clock_data(settle_clock(record, reason=body.reason))
 
 
 # Why, and what it cost

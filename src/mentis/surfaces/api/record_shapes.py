@@ -247,6 +247,21 @@ class RepairAnswer(TypedDict):
     verdict: Verdict
 
 
+class ClockJumpRow(TypedDict):
+    """A jump, and the first entry after it."""
+
+    seconds: float
+    shown: str
+    entry: int | None
+
+
+class SettledClockAnswer(TypedDict):
+    """The entry that says that the clock is right, and the jumps before it."""
+
+    entry: int
+    jumps: list[ClockJumpRow]
+
+
 class SpooledAnswer(TypedDict):
     """A draft that waits for the watcher."""
 

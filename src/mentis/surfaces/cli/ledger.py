@@ -19,7 +19,7 @@ from .export_options import DisclosureOptions, disclosure_options
 from .files import read_bytes
 from .ledger_anchor import anchor
 from .ledger_bundle import home_pin, show_bundle, shown_place
-from .ledger_change import accept_rollback, erase, repair, rotate
+from .ledger_change import accept_rollback, erase, repair, rotate, settle_clock
 from .ledger_parts import entries_table, entry_lines, open_own
 from .options import MAX_INDEX, Number, home_option, home_path, persona_option
 from .output import json_option
@@ -36,7 +36,7 @@ def ledger() -> None:
     """Inspect, prove and seal the record; erase, rotate, repair."""
 
 
-for _command in (anchor, erase, rotate, accept_rollback, repair):
+for _command in (anchor, erase, rotate, accept_rollback, repair, settle_clock):
     ledger.add_command(_command)
 
 

@@ -1,4 +1,4 @@
-"""The commands that change a ledger: erase, rotate, accept-rollback, repair."""
+"""The commands that change a ledger: erase, rotate, accept-rollback, repair, settle-clock."""
 
 from __future__ import annotations
 
@@ -214,6 +214,33 @@ def repair(*, persona: str | None) -> Report:
         yield Note(_summary(done.entry.index if done.entry else None, wrong=wrong))
 
     return Report(repair_data(done), text(), code=1 if wrong else 0)
+
+
+@click.command("settle-clock", epilog='For example: mentis ledger settle-clock --reason "NTP"')
+@click.option("--reason", required=True, help="What happened; it is kept in the entry.")
+@persona_option
+@home_option
+@prints_report
+def settle_clock(*, reason: str, persona: str | None) -> Report:
+    """Say that the clock of this machine is right, after it has jumped.
+
+    Until then, or for a day, limits by the day hold by each time that it showed. From this entry
+    on they go by the clock as it is: what happened before counts at its measured time, and what
+    was recorded by a clock that was ahead, and cannot be measured, counts no more.
+    """
+    from mentis.record.clock_entries import settle_clock as settle
+    from mentis.record.clock_entries import settled_clock_data
+    from mentis.values.measured import jump_words
+
+    with open_own(persona) as record:
+        done = settle(record, reason=reason)
+
+    def text() -> Iterator[Text]:
+        for jump in done.jumps:
+            yield jump_words(jump)
+        yield Note(f"entry {done.entry.index} says that the clock is right")
+
+    return Report(settled_clock_data(done), text())
 
 
 def _summary(index: int | None, *, wrong: bool) -> str:
