@@ -202,9 +202,13 @@ def _port_line(module_name: str) -> str:
         cls.__name__ for cls in classes if cls is not port and cls.__name__ in testing.__all__
     ]
     named = re.search(r" *The double is `[\w.]+\.(\w+)`\.", first)
-    double = named[1] if named else beside[0]
+    doubles = [named[1]] if named else beside
     words = first.replace(named[0], "") if named else first
-    return _row(f"`{module_name}.{port.__name__}`", words, f"`mentis.testing.{double}`")
+    return _row(
+        f"`{module_name}.{port.__name__}`",
+        words,
+        ", ".join(f"`mentis.testing.{double}`" for double in doubles),
+    )
 
 
 def prompt_checks_page() -> str:

@@ -29,7 +29,6 @@ PURE = (
     "settle",
     "facts",
     "codec",
-    "ledger/canon.py",
     "ledger/chain.py",
 )
 
@@ -42,7 +41,6 @@ MEASURED = (
     "tests/settle",
     "tests/facts",
     "tests/codec",
-    "tests/ledger/test_canon.py",
     "tests/ledger/test_chain.py",
     "tests/ledger/test_verify.py",
 )

@@ -13,8 +13,8 @@ import rfc8785
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from mentis.codec.canon import MAX_DEPTH, canonical
 from mentis.errors import StoreDamaged
-from mentis.ledger.canon import MAX_DEPTH, canonical
 from mentis.ledger.chain import commit_field, hash_entry, make_stamp
 from mentis.ledger.statements import KINDS
 from mentis.ledger.verify import MAX_FINDINGS, verify_chain

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
+from contextlib import AsyncExitStack
 from pathlib import Path
 
+import anyio.lowlevel
 import pytest
 from anyio import connect_unix, create_task_group, fail_after
 
@@ -58,3 +60,28 @@ async def test_who_would_stop_the_loop_unvouched_for_is_refused_at_the_door(
     file.write_text('{"kind": "hibernate", "payload": {}}', encoding="utf-8")
     (taken,) = await SenseFolder(tmp_path / "box", trust=Trust.OWNER).take(9)
     assert taken.kind == "hibernate"
+
+
+async def test_peers_that_say_nothing_keep_nobody_out(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    source = SenseSocket(path, RandomIds(), most_talks=4)
+    with fail_after(60):
+        async with create_task_group() as tasks, AsyncExitStack() as open_ones:
+            await tasks.start(source.serve)
+            waiting = await open_ones.enter_async_context(await connect_unix(path))
+            await waiting.send(b'{"text": "It rains.", "id": "one"}\n')
+            while len(source.queue) < 1:
+                await anyio.lowlevel.checkpoint()
+            silent = [
+                await open_ones.enter_async_context(await connect_unix(path)) for _ in range(12)
+            ]
+            await silent[-1].send(b'{"text": "half a line')
+            last = await open_ones.enter_async_context(await connect_unix(path))
+            await last.send(b'{"text": "It snows.", "id": "two"}\n')
+            assert "silent for the longest" in json.loads(await silent[0].receive())["refused"]
+            while len(source.queue) < 2:
+                await anyio.lowlevel.checkpoint()
+            await source.done([one.id for one in await source.take(9)])
+            assert json.loads(await waiting.receive()) == {"taken": "one"}
+            assert json.loads(await last.receive()) == {"taken": "two"}
+            tasks.cancel_scope.cancel()

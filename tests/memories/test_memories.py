@@ -618,7 +618,7 @@ async def test_an_import_is_screened_renamed_and_linked() -> None:
         (b"[]", "line 1: it is not a JSON object"),
         (b'{"text": "a"}\n{"text": 3}', "line 2"),
         (b'{"text": "a", "nope": 1}', "nope"),
-        (b'{"text": "a", "text": "b"}', "stands twice"),
+        (b'{"text": "a", "text": "b"}', "stands there twice"),
         (b'{"text": "a", "kind": "poem"}', "kind"),
         (b'{"text": "a", "confidence": 7}', "confidence of 7"),
         (b'{"text": "a", "confidence": NaN}', "NaN"),

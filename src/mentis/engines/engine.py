@@ -33,6 +33,7 @@ _PROMPT_STEP = 64
 PREFIX_MEBIBYTES = 256
 _SOCKET_PATH_LIMIT = 100
 _LOOPBACK = "127.0.0.1"
+_HTTP_THREADS, _SILENT_SECONDS = 32, 10
 
 
 class _Server(Protocol):
@@ -140,7 +141,9 @@ def serve_engine(shape: EngineKey, *, port: int, key: str) -> Generator[str, Non
     params = _params(library, shape)
     params.cors_origins = f"http://{_LOOPBACK}"
     params.hostnames, params.port, params.api_keys = [_LOOPBACK], port, [key]
-    params.n_threads_http = 4  # one call streams while others ask whether it is there
+    # One call streams while others ask whether it is there; whoever sends nothing is left, so that
+    # no number of them keeps the others out for longer than that.
+    params.n_threads_http, params.timeout_read = _HTTP_THREADS, _SILENT_SECONDS
     server = _server(library, params, shape)
     try:
         yield f"{server.listening_address}/v1"

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from mentis.codec.forms import from_json, parse, to_json
+from mentis.codec.forms import from_json, to_json
+from mentis.codec.strict_json import read_outside
 from mentis.errors import BadInput
 from mentis.values.cognition import Memory
 from mentis.values.written import dump
@@ -107,7 +108,7 @@ def _line(number: int, text: str) -> MemoryLine:
 
 
 def _object(text: str, what: str) -> dict[str, object]:
-    told = parse(text, what=what)
+    told = read_outside(text, what=what)
     if not isinstance(told, dict):
         raise BadInput(f"{what} is not a JSON object", hint="write one object a line")
     return cast("dict[str, object]", told)

@@ -8,12 +8,11 @@ from hashlib import sha256
 
 import orjson
 
+from mentis.codec.canon import canonical, canonical_fields, canonical_header
 from mentis.errors import BadInput, Defect
 from mentis.ports.entries import Stamp
 from mentis.values.entry import LEDGER_FIELDS, Before, Draft, Entry, Uptime, written_entry
 from mentis.values.json import JsonObject
-
-from .canon import canonical, canonical_fields, canonical_header
 
 RECIPE = "mentis-1"
 SALT_BYTES = 16

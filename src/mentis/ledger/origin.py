@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from mentis.codec.strict_json import read_strict
 from mentis.errors import HistoryBroken
 from mentis.values.entry import Draft, Entry
 from mentis.values.json import JsonObject
 from mentis.values.value import Value
-
-from .strict_json import read_strict
 
 RECIPE = "s2-v4"
 LEGACY = "s2-legacy"  # older recipes of the origin: taken over as they are, and marked unverified

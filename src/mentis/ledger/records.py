@@ -7,10 +7,9 @@ from typing import Any, cast
 
 import orjson
 
+from mentis.codec.strict_json import read_strict_object
 from mentis.errors import NotCanonical, StoreDamaged
 from mentis.values.entry import Entry
-
-from .strict_json import read_strict_object
 
 # An entry of the largest body, with commitments and salts beside it.
 MAX_LINE = 8 * 1024 * 1024

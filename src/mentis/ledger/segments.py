@@ -13,13 +13,13 @@ from typing import Any
 
 import orjson
 
+from mentis.codec.strict_json import read_strict_object
 from mentis.errors import NotCanonical, StoreDamaged
 from mentis.values.checkpoint import Segment, Standing
 from mentis.values.entry import Entry
 
 from .recipes import check_recipe
 from .records import read_entry, write_entry
-from .strict_json import read_strict_object
 
 _MOST = 2**63 - 1  # as many entries as a store can number
 

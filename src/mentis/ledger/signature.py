@@ -11,11 +11,10 @@ import binascii
 from collections.abc import Mapping
 from typing import cast
 
+from mentis.codec.canon import canonical
 from mentis.errors import NotCanonical, SigningKeyError
 from mentis.ports.signer import Signer
 from mentis.values.json import JsonObject
-
-from .canon import canonical
 
 _STATEMENT = b"mentis-1/statement\0"
 

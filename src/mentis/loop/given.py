@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from mentis.codec.forms import from_json
+from mentis.codec.strict_json import read_outside
 from mentis.errors import BadInput
 from mentis.values.cognition import Sense
 from mentis.values.skeleton import skeleton
@@ -32,10 +33,7 @@ DOORS = ("cli", "cortex", "folder", "owner", "runtime", "self", "socket", "timer
 
 
 def read_object(text: str | bytes) -> dict[str, object]:
-    try:
-        found: object = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"this is not JSON: {error}", hint=_HINT) from error
+    found = read_outside(text, what="this sense", hint=_HINT)
     if not isinstance(found, dict):
         raise BadInput("a sense is a JSON object", hint=_HINT)
     return cast("dict[str, object]", found)

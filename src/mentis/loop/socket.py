@@ -11,12 +11,13 @@ import hmac
 import json
 import os
 import re
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Collection, Generator, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 import anyio
-from anyio import CapacityLimiter, create_task_group, to_thread
+from anyio import CancelScope, create_task_group, move_on_after, to_thread
 from anyio.abc import ByteStream, SocketListener, TaskGroup, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
 
@@ -31,7 +32,54 @@ from .queue import QueuedSense, SenseQueue
 
 _ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _LONGEST_PATH = 100
-_CONNECTIONS = 8
+_CONNECTIONS = 64
+
+
+class SocketTalk:
+    """One connection: when its last whole line came, and how many senses it waits for."""
+
+    def __init__(self, order: Iterator[int]) -> None:
+        self.scope = CancelScope()
+        self.waits_for = 0
+        self._order = order
+        self.heard = next(order)
+
+    def note_line(self) -> None:
+        self.heard = next(self._order)
+
+    @contextmanager
+    def waiting(self) -> Generator[None]:
+        self.waits_for += 1
+        try:
+            yield
+        finally:
+            self.waits_for -= 1
+
+
+class SocketTalks:
+    """The connections there are. Where there is no room, whoever said nothing for the longest has
+    to go, and first of those who wait for nothing: nobody who is silent keeps others out.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._talks: list[SocketTalk] = []
+        self._order = count()
+
+    @contextmanager
+    def joined(self) -> Generator[SocketTalk]:
+        if len(self._talks) >= self._most:
+            silent = min(self._talks, key=lambda one: (one.waits_for > 0, one.heard))
+            self._talks.remove(silent)
+            silent.scope.cancel()
+        talk = SocketTalk(self._order)
+        self._talks.append(talk)
+        try:
+            with talk.scope:
+                yield talk
+        finally:
+            if talk in self._talks:
+                self._talks.remove(talk)
 
 
 class SenseSocket:
@@ -45,7 +93,9 @@ class SenseSocket:
         trust: Trust = Trust.UNTRUSTED,
         most: int = 32,
         most_bytes: int = 65_536,
+        most_talks: int = _CONNECTIONS,
     ) -> None:
+        self._most_talks = most_talks
         self._path = path
         self._ids = ids
         self._trust = trust
@@ -61,13 +111,16 @@ class SenseSocket:
     async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Listen until cancelled; the socket is gone afterwards."""
         await to_thread.run_sync(_make_way, self._path)
-        limiter = CapacityLimiter(_CONNECTIONS)
+        talks = SocketTalks(self._most_talks)
         local = _bound(self._path)
         listener = await SocketListener.from_socket(local.bound)
 
         async def answer(stream: ByteStream) -> None:
-            async with limiter, stream:
-                await self._converse(stream, local.key)
+            async with stream:
+                with talks.joined() as talk:
+                    await self._converse(stream, local.key, talk)
+                if talk.scope.cancelled_caught:
+                    await _send_away(stream)
 
         try:
             async with listener:
@@ -78,20 +131,23 @@ class SenseSocket:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
 
-    async def _converse(self, stream: ByteStream, key: str) -> None:
+    async def _converse(self, stream: ByteStream, key: str, talk: SocketTalk) -> None:
         """Whoever goes away in the middle of it ends this talk, and nothing else."""
         async with create_task_group() as talks:
             try:  # inside the group, which would wrap what is raised
-                await self._listen(stream, key, talks)
+                await self._listen(stream, key, talks, talk)
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 talks.cancel_scope.cancel()
 
-    async def _listen(self, stream: ByteStream, key: str, talks: TaskGroup) -> None:
+    async def _listen(
+        self, stream: ByteStream, key: str, talks: TaskGroup, talk: SocketTalk
+    ) -> None:
         lines = BufferedByteReceiveStream(stream)
         if key and not hmac.compare_digest(await self._line(lines, stream) or b"", key.encode()):
             await _say(stream, {"refused": "the first line is not the key of this socket"})
             return
         while (line := await self._line(lines, stream)) is not None:
+            talk.note_line()
             if not line.strip():
                 continue
             try:
@@ -99,7 +155,7 @@ class SenseSocket:
             except MentisError as error:
                 await _say(stream, {"refused": error.message, "hint": error.hint})
                 continue
-            talks.start_soon(_confirm, stream, held)
+            talks.start_soon(_confirm, stream, held, talk)
 
     async def _line(self, lines: BufferedByteReceiveStream, stream: ByteStream) -> bytes | None:
         """The next one; None at the end. After one that is too long nothing can be read."""
@@ -120,10 +176,16 @@ class SenseSocket:
         return read_sense(given, f"socket:{name}", endpoint="socket", trust=self._trust)
 
 
-async def _confirm(stream: ByteStream, held: QueuedSense) -> None:
-    await held.taken.wait()
-    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+async def _confirm(stream: ByteStream, held: QueuedSense, talk: SocketTalk) -> None:
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError), talk.waiting():
+        await held.taken.wait()
         await _say(stream, {"taken": held.sense.id.removeprefix("socket:")})
+
+
+async def _send_away(stream: ByteStream) -> None:
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError), move_on_after(1):
+        reason = "another program needs this place, and you were silent for the longest"
+        await _say(stream, {"refused": reason, "hint": "connect again when there is something"})
 
 
 async def _say(stream: ByteStream, line: dict[str, str]) -> None:

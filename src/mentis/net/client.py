@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mentis.errors import RouteError
+
+from .targets import is_forbidden, written_address
 
 if TYPE_CHECKING:
     import httpx2
@@ -28,6 +30,46 @@ def _without_query(record: logging.LogRecord) -> bool:
             f"{str(one).partition('?')[0]}?..." if "?" in str(one) else one for one in record.args
         )
     return True
+
+
+async def check_peer(event: str, told: Mapping[str, Any]) -> None:
+    """Called by the transport: whoever a connection leads to is judged by the address that it has,
+    before anything is sent there. A name cannot mean one machine when it is checked, and another
+    when it is called.
+    """
+    if refusal := _refusal(event, told):
+        await told["return_value"].aclose()
+        raise refusal
+
+
+def check_blocking_peer(event: str, told: Mapping[str, Any]) -> None:
+    """The same where no loop runs."""
+    if refusal := _refusal(event, told):
+        told["return_value"].close()
+        raise refusal
+
+
+def _refusal(event: str, told: Mapping[str, Any]) -> RouteError | None:
+    if event != "connection.connect_tcp.complete":
+        return None
+    place = told["return_value"].get_extra_info("server_addr")
+    address = written_address(str(place[0])) if place else None
+    if address is None or not is_forbidden(address):
+        return None
+    return RouteError(
+        f"the name that was called leads to {address}, a link-local address or one where a"
+        " cloud keeps keys: nothing was sent",
+        hint="look what the name of this host resolves to",
+        address=str(address),
+    )
+
+
+def _watch_blocking(request: httpx2.Request) -> None:
+    request.extensions = {**request.extensions, "trace": check_blocking_peer}
+
+
+async def _watch(request: httpx2.Request) -> None:
+    request.extensions = {**request.extensions, "trace": check_peer}
 
 
 def open_client(
@@ -51,6 +93,7 @@ def open_client(
             limits=limits,
             follow_redirects=False,
             trust_env=through_proxy,
+            event_hooks={"request": [_watch]},
         )
 
 
@@ -65,6 +108,7 @@ def open_blocking_client(*, seconds: float, through_proxy: bool) -> httpx2.Clien
             timeout=httpx2.Timeout(seconds),
             follow_redirects=False,
             trust_env=through_proxy,
+            event_hooks={"request": [_watch_blocking]},
         )
 
 

@@ -16,12 +16,12 @@ from urllib.parse import SplitResult, urlsplit
 from mentis.errors import BadInput
 from mentis.values.value import Value
 
-from .targets import written_address
+from .carried import carried_address
+from .targets import is_forbidden, written_address
 
 MOST_CHARS = 2048
 _PORTS = {"https": 443, "http": 80}
 _NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
-_NAT64 = IPv6Network("64:ff9b::/96")
 # Forms that carry another address, or were given up: nobody is there under them in public.
 _NOT_PUBLIC = tuple(
     map(IPv6Network, ("::/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "fec0::/10", "2001::/32"))
@@ -103,10 +103,10 @@ async def addresses_of(aim: WebAddress, reach: Reach) -> tuple[str, ...]:
 
 def may_reach(address: IPv4Address | IPv6Address, *, private: bool, plain: bool) -> bool:
     """`private`: the owner said that it may be here; `plain`: it would be without encryption."""
-    address = _embedded(address)
-    if address.is_link_local or address.is_multicast or address.is_unspecified:
-        return False
     if any(address in network for network in _NOT_PUBLIC) and not address.is_loopback:
+        return False
+    address = carried_address(address)
+    if is_forbidden(address) or address.is_multicast or address.is_unspecified:
         return False
     if plain:
         return private and address.is_loopback
@@ -134,15 +134,6 @@ def is_listed(aim: WebAddress, entries: Iterable[str]) -> bool:
 def _fits(aim: WebAddress, entry: str) -> bool:
     names = {aim.authority, f"{aim.authority.removesuffix(f':{aim.port}')}:{aim.port}"}
     return entry in names or (entry.startswith(".") and any(name.endswith(entry) for name in names))
-
-
-def _embedded(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """Several forms of IPv6 carry the IPv4 address that is really meant."""
-    if isinstance(address, IPv4Address):
-        return address
-    if address in _NAT64:
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped or address.sixtofour or address
 
 
 def _refused(what: str, why: str) -> BadInput:

@@ -9,6 +9,13 @@ from urllib.parse import SplitResult, urlsplit
 
 from mentis.errors import RouteError
 
+from .carried import carried_address
+
+# Where clouds tell a machine its own keys: never a model, a tool or a page.
+_METADATA_NAMES = frozenset(
+    {"metadata", "metadata.google.internal", "metadata.goog", "instance-data.ec2.internal"}
+)
+_METADATA = frozenset(map(ip_address, ("fd00:ec2::254", "100.100.100.200", "168.63.129.16")))
 _PORTS = {"https": 443, "http": 80}
 # Every reader of an address takes this for the same host.
 _AUTHORITY = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+)(?::([0-9]{0,5}))?")
@@ -30,9 +37,9 @@ def check_target(url: str, *, with_key: bool) -> None:
             hint="name the variable that holds the key in key_env instead",
             host=host,
         )
-    if _link_local(host):
+    if is_forbidden_host(host):
         raise RouteError(
-            f"{host} is a link-local address, which a model is never served from",
+            f"{host} is a link-local address, or where a cloud keeps keys: nothing is called there",
             hint="use a loopback, private or public address",
             host=host,
         )
@@ -81,9 +88,18 @@ def _split(url: str) -> SplitResult:
     return parts
 
 
-def _link_local(host: str) -> bool:
+def is_forbidden_host(host: str) -> bool:
+    """Whether nothing may be called there, as far as the name or the number tells."""
     address = written_address(host)
-    return address is not None and address.is_link_local
+    if address is None:
+        return host.rstrip(".").lower() in _METADATA_NAMES
+    return is_forbidden(address)
+
+
+def is_forbidden(address: IPv4Address | IPv6Address) -> bool:
+    """Link-local, or where a cloud keeps keys, in whatever form it is written."""
+    carried = carried_address(address)
+    return carried.is_link_local or carried in _METADATA
 
 
 def written_address(host: str) -> IPv4Address | IPv6Address | None:

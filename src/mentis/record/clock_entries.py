@@ -32,10 +32,15 @@ class SettledClock:
 
 
 def note_jump(record: AgentRecord) -> Entry | None:
-    """Record that the wall clock has jumped since the last entry, if it has. It blocks."""
+    """Record that the wall clock has jumped since the last entry, if that was measured. It blocks.
+
+    Where nothing was measured the next entry itself says that the clock had gone back.
+    """
     now = record.reading()
     for last in record.latest(1):
-        if jump := jump_between(reading_of(last), now):
+        before = reading_of(last)
+        jump = jump_between(before, now) if before.boot and before.boot == now.boot else None
+        if jump:
             seen = {"seconds": round(jump.total_seconds()), "before": clock_time(last).isoformat()}
             return record.append(CLOCK, {JUMP: seen})
     return None

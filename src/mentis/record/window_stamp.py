@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
+from mentis.codec.canon import canonical
 from mentis.codec.forms import to_object
 from mentis.errors import Defect, WindowRefused
-from mentis.ledger.canon import canonical
 from mentis.ledger.chain import format_time, hash_entry, make_stamp
 from mentis.ledger.guardian.case import NOTHING_KNOWN, Case, Commit, Operations
 from mentis.ledger.guardian.judge import judge_commit, judge_draft

@@ -10,6 +10,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from mentis.errors import RenderError
+from mentis.net.carried import carried_address
 
 _INSIDE = ("localhost", ".localhost", ".local", ".internal", ".lan", ".home.arpa")
 
@@ -44,8 +45,7 @@ def _is_private(host: str) -> bool:
         address = ip_address(host.partition("%")[0])
     except ValueError:
         return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return not (mapped or address).is_global
+    return not address.is_global or not carried_address(address).is_global
 
 
 def _is_plain(host: str) -> bool:

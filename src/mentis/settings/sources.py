@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,9 +13,10 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from mentis.codec.locate import locate, problem_at
+from mentis.codec.strict_json import read_outside
 from mentis.codec.toml import parse_toml, read_text
 from mentis.disk.seen import SeenFile
-from mentis.errors import HomeTooNew, MentisError, SettingsError
+from mentis.errors import BadInput, HomeTooNew, MentisError, SettingsError
 from mentis.values.location import Location, Problem
 
 from .acts import TOOL_NAME, TOOL_NAME_RULE
@@ -199,8 +199,8 @@ def _listed(value: str) -> object:
     if not value.startswith("["):
         return value
     try:
-        return json.loads(value)
-    except ValueError:
+        return read_outside(value, what="a list")
+    except BadInput:
         return value  # the check that follows names the variable and what it should hold
 
 

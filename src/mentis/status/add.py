@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import cast
 
+from mentis.codec.canon import canonical
 from mentis.codec.forms import to_object
 from mentis.errors import (
     BadInput,
@@ -20,7 +21,6 @@ from mentis.errors import (
     StoreTooNew,
     WindowRefused,
 )
-from mentis.ledger.canon import canonical
 from mentis.ledger.chain import make_stamp
 from mentis.ledger.channel.consumer import RECEIVED, OnAdded, OnRefused, find_known
 from mentis.ledger.channel.folder import delivery_of, new_delivery

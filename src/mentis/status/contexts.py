@@ -7,11 +7,11 @@ from __future__ import annotations
 import os
 from typing import Literal, TypeAlias
 
+from mentis.codec.canon import MAX_BYTES
+from mentis.codec.strict_json import read_strict_object
 from mentis.errors import BadInput, NotCanonical
-from mentis.ledger.canon import MAX_BYTES
 from mentis.ledger.channel.folder import StatusFolder
 from mentis.ledger.channel.intake import Changing, opened_folder, take_snapshot
-from mentis.ledger.strict_json import read_strict_object
 from mentis.settings.settings import Settings
 from mentis.system.users import user_id
 from mentis.values.json import JsonObject

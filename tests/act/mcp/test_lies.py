@@ -15,6 +15,7 @@ from .conftest import SECRETS, TIMES, Keeping, raw
 
 pytestmark = pytest.mark.anyio
 SHORT = 0.4
+ANSWER = "the server failed: the answer of the server"
 
 
 async def test_broken_definitions_are_left_out_one_by_one_and_the_others_work(
@@ -153,7 +154,11 @@ async def test_noise_on_standard_output_is_noted_and_does_no_harm(keeping: Keepi
     ("mode", "state", "reason"),
     [
         ("nonsense", "crashed", "the answer is not what the protocol allows"),
-        ("nan", "crashed", "the answer holds what JSON cannot say"),
+        (
+            "nan",
+            "crashed",
+            f"{ANSWER}: NaN is not a JSON number at pointer /result/structuredContent/a",
+        ),
         ("error", "refused", "the server refused it: no such thing"),
         ("progress", "done", ""),
         ("many-answers", "done", ""),

@@ -13,9 +13,9 @@ from threading import Barrier, local
 
 import pytest
 
+from mentis.codec.canon import MAX_BYTES
 from mentis.disk.lock import folder_lock
 from mentis.errors import BadInput, OutsideHome, StoreConflict, StoreError, StoreLocked
-from mentis.ledger.canon import MAX_BYTES
 from mentis.ledger.channel import writer
 from mentis.ledger.channel.folder import StatusFolder, delivery_of
 from mentis.ledger.channel.writer import write_draft, write_pending

@@ -110,9 +110,9 @@ def test_a_tick_that_comes_to_nothing_says_so_with_exit_code_1(
     [
         ('{"kind": "x", "payload": {}, "trust": "owner"}', "--owner"),
         ("[1]", "a sense is a JSON object"),
-        ("nonsense", "line 1 is not JSON"),
-        ('{"a":' * 9000 + "1" + "}" * 9000, "nested too deeply"),
-        ('{}\n{"a":' + "[" * 9000 + "]" * 9000 + "}", "line 2 is nested too deeply"),
+        ("nonsense", "line 1: not JSON"),
+        ('{"a":' * 9000 + "1" + "}" * 9000, "nested more than 200 levels deep"),
+        ('{}\n{"a":' + "[" * 9000 + "]" * 9000 + "}", "nested more than 200 levels deep"),
         ('{"kind": "hibernate", "payload": {}}', "stops the loop"),
     ],
 )

@@ -282,6 +282,9 @@ def test_arguments_that_cannot_be_read_or_kept_are_a_text(one: Served, arguments
     assert one.verify()
 
 
+CALL = " at pointer /messages/1/tool_calls/0"
+
+
 def nested(depth: int) -> object:
     return {"a": nested(depth - 1)} if depth else {}
 
@@ -289,14 +292,26 @@ def nested(depth: int) -> object:
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        (with_call("{}", call_id="c\ud800"), "messages[2].tool_call_id holds half"),
-        (with_call({"a": "\ud800"}), "arguments.a holds half a surrogate pair"),
-        (with_call({"\ud800": "a"}), "a name holds half a surrogate pair"),
-        (with_call({"a": float("inf")}), "arguments.a is no finite number"),
-        (with_call(nested(200)), "nested deeper than"),
+        (
+            with_call("{}", call_id="c\ud800"),
+            f"lone surrogate{CALL}/id",
+        ),
+        (
+            with_call({"a": "\ud800"}),
+            f"lone surrogate{CALL}/function/arguments/a",
+        ),
+        (
+            with_call({"\ud800": "a"}),
+            f"lone surrogate{CALL}/function/arguments",
+        ),
+        (
+            with_call({"a": float("inf")}),
+            f"Infinity is not a JSON number{CALL}",
+        ),
+        (with_call(nested(200)), "nested more than 100 levels deep"),
         (
             {"messages": [user("Q.")], "tools": [{"function": {"description": "\ud800"}}]},
-            "tools[0].function.description holds half",
+            "lone surrogate at pointer /tools/0/function/description",
         ),
     ],
 )

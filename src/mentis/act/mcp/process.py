@@ -6,18 +6,22 @@ request was written before the program died; but that decides whether an act may
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import anyio
 from anyio import to_thread
 from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+from mentis.codec.strict_json import is_json, read_outside
+from mentis.errors import BadInput
 from mentis.system.programs import ask_session_to_end, kill_session
+from mentis.values.json import json_object
 
 from .watch import Watch
 
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("mentis.act.mcp")
 _HEAD = 512
+_DEEPEST = 200
 _LARGE = 256 * 1024  # read in a thread, so that nobody waits for it
 _POLL = 0.01
 _REAP = 5.0  # only what cannot be killed takes that long
@@ -112,9 +117,29 @@ async def _message(line: bytes | LineHead, watch: Watch) -> JSONRPCMessage | Non
 
 
 def _parsed(line: bytes) -> JSONRPCMessage:
+    """What means nothing, or several things, is no answer: whoever asked is told so."""
     from mcp_types import jsonrpc_message_adapter
 
+    try:
+        read_outside(line, what="the answer of the server", max_depth=_DEEPEST)
+    except BadInput as error:
+        return _refused(line, error)
     return jsonrpc_message_adapter.validate_json(line, by_name=False)
+
+
+def _refused(line: bytes, error: BadInput) -> JSONRPCMessage:
+    """ValueError for what answers nobody."""
+    from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
+
+    if not is_json(error) or error.facts.get("byte") is not None:
+        raise ValueError(error.message)  # no JSON, or too deep to be read at all
+    found = json_object(cast("object", json.loads(line)))
+    asked = found.get("id")
+    if "method" in found or not isinstance(asked, int | str):
+        raise ValueError(error.message)
+    return JSONRPCError(
+        jsonrpc="2.0", id=asked, error=ErrorData(code=PARSE_ERROR, message=error.message)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, cast
 
+from mentis.codec.canon import MAX_BYTES
 from mentis.disk.atomic import sync_folder, unwritable
 from mentis.errors import (
     BadInput,
@@ -27,7 +28,6 @@ from mentis.errors import (
     StoreConflict,
     StoreError,
 )
-from mentis.ledger.canon import MAX_BYTES
 from mentis.ledger.chain import format_time
 from mentis.ledger.tenure import Tenure
 from mentis.net.redact import redact

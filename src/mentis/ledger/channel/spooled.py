@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from mentis.codec.strict_json import read_strict_object
 from mentis.errors import BadInput, NotCanonical
-from mentis.ledger.strict_json import read_strict_object
 
 from .folder import FROM
 

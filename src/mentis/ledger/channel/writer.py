@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mentis.codec.canon import MAX_BYTES
 from mentis.disk.atomic import discard, sync_folder, unwritable, write_atomic, write_beside
 from mentis.disk.lock import folder_lock
 from mentis.errors import BadInput, StoreConflict
-from mentis.ledger.canon import MAX_BYTES
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
 from mentis.system.users import user_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from mentis.ledger.strict_json import read_strict_object
+from mentis.codec.strict_json import read_strict_object
 from mentis.values.json import JsonObject
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
+from mentis.codec.canon import canonical
 from mentis.codec.plain import plain_value
 from mentis.errors import SettingsError
-from mentis.ledger.canon import canonical
 from mentis.values.guardian import GuardianProfile, KnownConflict, Level
 
 from .case import Rule

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
+from mentis.codec.canon import MAX_BYTES
+from mentis.codec.strict_json import read_strict_object
 from mentis.errors import NotCanonical
-from mentis.ledger.canon import MAX_BYTES
-from mentis.ledger.strict_json import read_strict_object
 from mentis.values.guardian import GuardianProfile, GuardianState, Judgement
 from mentis.values.json import JsonObject
 from mentis.values.window import is_window

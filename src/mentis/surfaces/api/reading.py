@@ -10,9 +10,8 @@ from typing import cast
 
 from pydantic import ValidationError
 
-from mentis.codec.forms import parse
+from mentis.codec.strict_json import read_outside
 from mentis.errors import BadInput, RequestRefused
-from mentis.values.json import is_deeper
 
 from .operation import Given
 
@@ -44,13 +43,8 @@ def read_body(model: type[Given], body: bytes, media: str) -> Given:
             status=415,
         )
     try:
-        text = body.decode() or "{}"
-        found = parse(text, what="the body")
-        if is_deeper(found, _DEEPEST):
-            raise _not_json(f"it is nested deeper than {_DEEPEST}")
-        _check_texts(found)
-    except UnicodeDecodeError as error:
-        raise _not_json(f"it is not UTF-8 at byte {error.start}") from error
+        text = body or b"{}"
+        read_outside(text, what="the body", max_depth=_DEEPEST)
     except BadInput as error:
         raise _not_json(error.message.removeprefix("the body: ")) from error
     return _validated(lambda: model.model_validate_json(text, strict=True))
@@ -108,18 +102,3 @@ def _scalar(text: str, kind: str) -> object:
             return text == "true"
         case _:
             return text
-
-
-def _check_texts(found: object) -> None:
-    left = [found]
-    while left:
-        value = left.pop()
-        if isinstance(value, dict):
-            left += [*cast("dict[str, object]", value), *cast("dict[str, object]", value).values()]
-        elif isinstance(value, list):
-            left += cast("list[object]", value)
-        elif isinstance(value, str):
-            try:
-                value.encode()
-            except UnicodeEncodeError as error:
-                raise _not_json("a text in it holds half a surrogate pair") from error

@@ -196,12 +196,9 @@ def _opened(choice: ChatChoice) -> AbstractContextManager[Talk]:
 
 
 def _read_schema(file: str) -> JsonObject:
-    import json
+    from mentis.codec.strict_json import read_outside
 
-    try:
-        schema: object = json.loads(read_text(file))
-    except ValueError as error:
-        raise BadInput(f"{file} is not JSON: {error}", hint="write a JSON Schema") from error
+    schema = read_outside(read_text(file), what=file, hint="write a JSON Schema")
     if not isinstance(schema, dict):
         raise BadInput(f"{file} holds no object", hint="write a JSON Schema")
     return cast("JsonObject", schema)

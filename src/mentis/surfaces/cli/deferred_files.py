@@ -17,9 +17,9 @@ _TOOLS_FORM = 'for example [{"name": "lookup", "description": "...", "parameters
 
 def read_results(file: str) -> dict[str, str]:
     """What came of each call, by its id."""
-    from mentis.codec.forms import parse
+    from mentis.codec.strict_json import read_outside
 
-    found = parse(read_text(file), what=file)
+    found = read_outside(read_text(file), what=file)
     results = cast("dict[str, object]", found) if isinstance(found, dict) else {}
     if not results or not all(isinstance(text, str) for text in results.values()):
         raise BadInput(
@@ -31,10 +31,11 @@ def read_results(file: str) -> dict[str, str]:
 
 def read_tools(file: str) -> tuple[ToolDeclaration, ...]:
     """What is declared to the model."""
-    from mentis.codec.forms import from_json, parse
+    from mentis.codec.forms import from_json
+    from mentis.codec.strict_json import read_outside
     from mentis.values.tool import ToolDeclaration
 
-    found = parse(read_text(file), what=file)
+    found = read_outside(read_text(file), what=file)
     listed = cast("list[object]", found) if isinstance(found, list) else []
     if not listed:
         raise BadInput(

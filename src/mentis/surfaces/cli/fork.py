@@ -109,9 +109,9 @@ def _script(file: str) -> list[str]:
     text = read_text(file)
     if not file.endswith(".json"):
         return [text.rstrip("\n")]
-    from mentis.codec.forms import parse
+    from mentis.codec.strict_json import read_outside
 
-    found = parse(text, what=file)
+    found = read_outside(text, what=file)
     replies = cast("list[object]", found) if isinstance(found, list) else []
     if not replies or not all(isinstance(reply, str) for reply in replies):
         raise BadInput(f"{file} holds no list of texts", hint='for example ["Good morning!"]')

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mentis.errors import BadInput
-
 from .options import (
     attach_option,
     home_option,
@@ -87,14 +85,10 @@ def _lines(opened: LiveSession) -> Iterator[Text]:
 
 def _around(line: str, number: int) -> Surroundings | None:
     from mentis.codec.forms import from_json
+    from mentis.codec.strict_json import read_outside
     from mentis.values.surroundings import Surroundings
 
     if not line:
         return None
-    try:
-        given: object = json.loads(line)
-    except ValueError as error:
-        raise BadInput(
-            f"line {number} is not JSON: {error}", hint="give one object a line"
-        ) from error
+    given = read_outside(line, what=f"line {number}", hint="give one object a line")
     return from_json(Surroundings, json.dumps(given))

@@ -121,19 +121,15 @@ def _options(
     _ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]
 ) -> CallOptions | None:
     """Values as JSON where they are, else as text; `headers.X-Title=...` sets one of a table."""
-    import json
-
     from mentis.codec.option_check import options_from
+    from mentis.codec.strict_json import json_or_text
 
     chosen: dict[str, object] = {}
     for one in given:
         name, sign, text = one.partition("=")
         if not sign or not name:
             raise click.UsageError(f"--set takes NAME=VALUE, and {one!r} is none")
-        try:
-            value: object = json.loads(text)
-        except ValueError:
-            value = text
+        value = json_or_text(text, what=f"--set {name}")
         name, _, inner = name.partition(".")
         if inner:
             table = chosen.setdefault(name, {})

@@ -213,21 +213,18 @@ def _setting(item: str) -> tuple[str, object]:
     name, equals, value = item.partition("=")
     if not equals:
         raise click.BadParameter(f"{item!r} is not FIELD=JSON", param_hint="--set")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
+    from mentis.codec.strict_json import json_or_text
+
+    return name, json_or_text(value, what=f"--set {name}")
 
 
 def _wording(kind: object, text: str) -> dict[str, object]:
     if kind != "multi_turn":
         return {"content": text}
-    try:
-        return {"messages": json.loads(text)}
-    except ValueError as error:
-        raise click.UsageError(
-            f"a multi-turn block holds messages: give a JSON list of role and content ({error})"
-        ) from error
+    from mentis.codec.strict_json import read_outside
+
+    hint = "a multi-turn block holds messages: give a JSON list of role and content"
+    return {"messages": read_outside(text, what="the messages", hint=hint)}
 
 
 def _in_editor(block: Block, variant: str) -> str:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
+from mentis.codec.strict_json import is_json, read_outside
 from mentis.errors import BadInput
-from mentis.values.json import is_deeper
 
 from .options import call_parts, given_text, home_option, home_path, persona_option, route_option
 from .report import Note, Report, Text, prints_report
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mentis.values.cognition import Sense
     from mentis.values.tick import OpReport, TickReport
 
-_FLATTEN = "flatten the data"
+_HINT = "give one JSON object, a list of them, or one a line"
 _DEEPEST = 200  # what the reader of values takes
 
 
@@ -114,34 +114,20 @@ def _objects(text: str) -> list[dict[str, object]]:
     if not text.strip():
         return []
     try:
-        whole = _load(text)
+        whole = read_outside(text, what="the senses", hint=_HINT, max_depth=_DEEPEST)
         found = cast("list[object]", whole) if isinstance(whole, list) else [whole]
-    except ValueError:
-        found = [_line(line, number) for number, line in enumerate(text.splitlines(), 1) if line]
-    except RecursionError as error:
-        raise BadInput("the senses are nested too deeply", hint=_FLATTEN) from error
+    except BadInput as error:
+        if is_json(error):
+            raise
+        lines = [(number, one) for number, one in enumerate(text.splitlines(), 1) if one]
+        found = [
+            read_outside(one, what=f"line {number}", hint=_HINT, max_depth=_DEEPEST)
+            for number, one in lines
+        ]
     for one in found:
         if not isinstance(one, dict):
             raise BadInput("a sense is a JSON object", hint='for example {"text": "It rains."}')
     return cast("list[dict[str, object]]", found)
-
-
-def _load(text: str) -> object:
-    """RecursionError for what is too deep for a sense; how deep Python reads differs by version."""
-    found: object = json.loads(text)
-    if is_deeper(found, _DEEPEST):
-        raise RecursionError
-    return found
-
-
-def _line(line: str, number: int) -> object:
-    try:
-        return _load(line)
-    except ValueError as error:
-        hint = "give one JSON object, a list of them, or one a line"
-        raise BadInput(f"line {number} is not JSON: {error}", hint=hint) from error
-    except RecursionError as error:
-        raise BadInput(f"line {number} is nested too deeply", hint=_FLATTEN) from error
 
 
 def _lines(done: TickResult) -> Iterator[Text]:

@@ -332,12 +332,12 @@ def _pair(given: str) -> tuple[str, str]:
 
 
 def _payload(given: str) -> JsonObject:
-    from mentis.codec.forms import parse
+    from mentis.codec.strict_json import read_outside
 
     text = sys.stdin.read(_MOST_PAYLOAD + 1) if given == "-" else given
     if len(text) > _MOST_PAYLOAD:
         raise BadInput("the arguments are longer than 1 MiB", hint="that cannot be recorded")
-    found = parse(text, what="the arguments")
+    found = read_outside(text, what="the arguments")
     if not isinstance(found, dict):
         raise BadInput("the arguments are no JSON object", hint="""write them as '{"name": ...}'""")
     return cast("JsonObject", found)

@@ -36,9 +36,9 @@ from mcp_types import (
     Tool,
 )
 
+from mentis.codec.canon import MAX_BYTES
+from mentis.codec.strict_json import read_strict_object
 from mentis.errors import Defect, MentisError, UsageError, UserError
-from mentis.ledger.canon import MAX_BYTES
-from mentis.ledger.strict_json import read_strict_object
 
 from .answers import Answer, Answers
 from .block_prompts import BlockPrompt

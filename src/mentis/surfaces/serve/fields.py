@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
-import math
 from collections.abc import Mapping
 from typing import cast
 
 from mentis.codec.media_types import type_by_name, type_of
 from mentis.codec.option_check import options_from
+from mentis.codec.strict_json import read_outside
 from mentis.errors import BadInput
 from mentis.values.json import JsonObject
 from mentis.values.options import CallOptions
@@ -28,41 +27,8 @@ def read_json(body: bytes) -> JsonObject:
 
 
 def _parse_json(text: str | bytes, where: str) -> object:
-    """BadInput also where it holds what no record can: see `_check_values`."""
-    try:
-        found: object = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{where} is not JSON: {error}", hint="send a JSON object") from error
-    _check_values(found, where)
-    return found
-
-
-def _check_values(found: object, where: str) -> None:
-    """Refuse half surrogate pairs, numbers without end and what is nested too deep, anywhere."""
-    left: list[tuple[object, str, int]] = [(found, "", 0)]
-    while left:
-        value, place, depth = left.pop()
-        if depth > _DEEPEST:
-            raise BadInput(f"{where} is nested deeper than {_DEEPEST}", hint="send it flatter")
-        if isinstance(value, dict):
-            for name, one in cast("JsonObject", value).items():
-                inner = f"{place}.{name}" if place else name
-                left += ((one, inner, depth + 1), (name, "a name", depth))  # it is looked at first
-        elif isinstance(value, list):
-            listed = enumerate(cast("list[object]", value))
-            left += ((one, f"{place}[{n}]", depth + 1) for n, one in listed)
-        elif isinstance(value, str) and not _is_encodable(value):
-            raise BadInput(f"{place} holds half a surrogate pair", hint="mend its encoding")
-        elif isinstance(value, float) and not math.isfinite(value):
-            raise BadInput(f"{place} is no finite number", hint="send another")
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    """BadInput also where it holds what no record can."""
+    return read_outside(text, what=where, hint="send a JSON object", max_depth=_DEEPEST)
 
 
 def as_object(found: object, where: str) -> JsonObject:

@@ -11,7 +11,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from mentis.app.agent import Agent
-from mentis.codec.forms import parse, to_object
+from mentis.codec.forms import to_object
+from mentis.codec.strict_json import read_outside
 from mentis.costs.cost_data import cost_data, loss_data
 from mentis.errors import AccessDenied, MentisError, RequestRefused, UsageError
 from mentis.prompts.personas import Personas
@@ -84,7 +85,7 @@ def branch_door(pages: Pages) -> Door:
 
 async def _branch(call: PageCall) -> Response:
     persona, session = await call.persona(), _session(call)
-    given = parse((await call.request.body()).decode("utf-8", "replace"), what="the body")
+    given = read_outside(await call.request.body(), what="the body")
     number = json_object(given).get("number")
     if not isinstance(number, int):
         raise RequestRefused("number is missing", hint="send the number of a turn", status=422)

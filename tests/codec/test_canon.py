@@ -14,8 +14,8 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mentis.codec.canon import MAX_BYTES, MAX_DEPTH, canonical, canonical_fields
 from mentis.errors import NotCanonical
-from mentis.ledger.canon import MAX_BYTES, MAX_DEPTH, canonical, canonical_fields
 from mentis.values.trust import Trust
 
 SCALARS = (

@@ -12,11 +12,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from mentis.errors import NotCanonical
+from mentis.errors import BadInput, NotCanonical
 from mentis.values.json import json_fault
 
-from .canon import MAX_BYTES, MAX_DEPTH, MAX_INTEGER, canonical, check_number, step
+from .canon import MAX_BYTES, MAX_DEPTH, MAX_INTEGER, check_number, step
 
+_PLACES = ("line", "column", "byte", "pointer")
 _BOM = b"\xef\xbb\xbf"
 _LONGEST_INTEGER = len(str(-MAX_INTEGER))
 _NESTING = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
@@ -24,15 +25,15 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _NONZERO = re.compile(r"[1-9]")
 
 
-def read_strict(data: bytes, *, max_bytes: int = MAX_BYTES) -> object:
+def read_strict(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> object:
     """The value these bytes stand for; NotCanonical with `reason` and place if there is none."""
-    _check_bytes(data, max_bytes)
+    _check_bytes(data, max_bytes, max_depth)
     reader = _Reader()
     value = reader.read(_decode(data))
     if reader.refused:
         raise _refuse_first(value)
     if _SURROGATE.search(data):
-        canonical(value)  # names the text that holds half a pair
+        _check_texts(value, "")
     return value
 
 
@@ -42,6 +43,40 @@ def read_strict_object(data: bytes, *, max_bytes: int = MAX_BYTES) -> dict[str, 
     if not isinstance(value, dict):
         raise _refusal("it is not a JSON object", pointer="")
     return cast("dict[str, object]", value)
+
+
+def read_outside(
+    text: str | bytes, *, what: str, hint: str = "send plain JSON", max_depth: int = MAX_DEPTH
+) -> object:
+    """The same for whatever somebody hands in, of any length: BadInput, which begins with `what`
+    it is.
+    """
+    data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    try:
+        return read_strict(data, max_bytes=len(data), max_depth=max_depth)
+    except NotCanonical as error:
+        where = [(name, error.facts[name]) for name in _PLACES if name in error.facts]
+        told = ", ".join(f"{name} {at}" for name, at in where if at != "")
+        reason = str(error.facts["reason"]).replace("it is not JSON", "not JSON", 1)
+        place = f" at {told}" if told else ""
+        refused = BadInput(f"{what}: {reason}{place}", hint=hint)
+        refused.facts.update(where)
+        raise refused from error
+
+
+def json_or_text(text: str, *, what: str) -> object:
+    """The value where it is JSON, else the text itself; BadInput for JSON of no single meaning."""
+    try:
+        return read_outside(text, what=what)
+    except BadInput as error:
+        if is_json(error):
+            raise
+        return text
+
+
+def is_json(error: BadInput) -> bool:
+    """Whether what was refused is JSON at all, and only means nothing or several things."""
+    return "line" not in error.facts
 
 
 class _Refused:
@@ -103,24 +138,24 @@ class _Reader:
         return int(text)
 
 
-def _check_bytes(data: bytes, max_bytes: int) -> None:
+def _check_bytes(data: bytes, max_bytes: int, max_depth: int) -> None:
     if len(data) > max_bytes:
         raise _refusal(f"it takes {len(data)} bytes, more than {max_bytes}", byte=max_bytes)
     if data.startswith(_BOM):
         raise _refusal("it begins with a byte order mark", byte=0)
-    if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
-        _check_nesting(data)
+    if data.count(b"[") + data.count(b"{") > max_depth:
+        _check_nesting(data, max_depth)
 
 
-def _check_nesting(data: bytes) -> None:
+def _check_nesting(data: bytes, max_depth: int) -> None:
     depth = 0
     for found in _NESTING.finditer(data):
         if (mark := found[0]) in (b"[", b"{"):
             depth += 1
         elif mark in (b"]", b"}"):
             depth -= 1
-        if depth > MAX_DEPTH:
-            reason = f"it is nested more than {MAX_DEPTH} levels deep"
+        if depth > max_depth:
+            reason = f"it is nested more than {max_depth} levels deep"
             raise _refusal(reason, byte=found.start())
 
 
@@ -148,6 +183,32 @@ def _refusals(value: object, pointer: str) -> list[tuple[str, _Refused]]:
             return [found for i, part in items for found in _refusals(part, f"{pointer}/{i}")]
         case _:
             return []
+
+
+def _check_texts(value: object, pointer: str) -> None:
+    """Refuse what holds half a pair; how deep it may be is checked before."""
+    match value:
+        case str() if not _is_encodable(value):
+            place = pointer.encode(errors="backslashreplace").decode()
+            raise _refusal("the text holds a lone surrogate", pointer=place)
+        case dict():
+            for key, part in cast("Mapping[str, object]", value).items():
+                inner = step(pointer, key)
+                _check_texts(key, inner)
+                _check_texts(part, inner)
+        case list():
+            for number, part in enumerate(cast("Sequence[object]", value)):
+                _check_texts(part, f"{pointer}/{number}")
+        case _:
+            pass
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _short(text: str) -> str:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mentis.codec.canon import MAX_BYTES, MAX_DEPTH, canonical
+from mentis.codec.strict_json import read_strict, read_strict_object
 from mentis.errors import NotCanonical
-from mentis.ledger.canon import MAX_BYTES, MAX_DEPTH, canonical
-from mentis.ledger.strict_json import read_strict, read_strict_object
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats() | st.text(),
