@@ -114,6 +114,7 @@ async def same_as_without(store: MemoriesInMemory, folder: Path, exact_up_to: in
             await one.search("rosea")
             one.wait_for_index()
         assert await everything_found(stored) == await everything_found(held)
+        assert stored.around("s1", ["rosea"]) == held.around("s1", ["rosea"])
 
 
 def index_files(folder: Path) -> list[Path]:

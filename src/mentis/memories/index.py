@@ -15,7 +15,7 @@ from mentis.recall.memory.index import MemoryIndex, Query, RankedMemories
 from mentis.recall.memory.matrix import load_numpy
 from mentis.settings.sections import MemoriesSettings
 from mentis.values.cognition import Memory
-from mentis.values.memories import MemoryListing, MemoryStanding
+from mentis.values.memories import MemoryStanding
 from mentis.values.memory_kind import MemoryKind
 from mentis.values.trace import Degradation
 from mentis.values.words import quantity
@@ -84,10 +84,7 @@ class AgentMemoryIndex:
 
     def of_kind(self, kind: MemoryKind) -> tuple[Memory, ...]:
         with self._lock:
-            index = self._fresh("", Query(""))
-            if isinstance(index, MemoryIndex):
-                return index.of_kind(kind)
-        return self._store.page(self._agent, MemoryListing(kinds=(kind,), states=()))
+            return self._fresh("", Query("")).of_kind(kind)
 
     def wait_for_index(self) -> None:
         self._cells.wait()

@@ -15,6 +15,7 @@ from mentis.values.memories import (
     Vector,
     VectorSearch,
 )
+from mentis.values.memory_kind import MemoryKind
 
 from .choosing import why_not
 from .fusing import FusedRanking, Ranking
@@ -63,6 +64,7 @@ class StoredMemoryIndex:
         self._words = StoredWords(stored)
         self._memories: dict[str, Memory] = {}
         self._quarantined: dict[str, None] = {}
+        self._kinds: dict[MemoryKind, tuple[Memory, ...]] = {}
         self._rows_alive: NDArray[np.bool_] = load_numpy().ones(len(stored.matrix), dtype=bool)
         self._allowed: dict[tuple[MemoryFilter, str], _Allowed] = {}
 
@@ -81,6 +83,7 @@ class StoredMemoryIndex:
     def put(self, standing: MemoryStanding, memories: Iterable[Memory]) -> None:
         """What changed since the last standing. What was forgotten needs a new index."""
         self.standing = standing
+        self._kinds.clear()
         for memory in memories:
             self._memories[memory.id] = memory
             self._words.put(memory.id, memory.text)
@@ -89,6 +92,18 @@ class StoredMemoryIndex:
             else:
                 self._quarantined.pop(memory.id, None)
             self._allowed.clear()
+
+    def of_kind(self, kind: MemoryKind) -> tuple[Memory, ...]:
+        """As `MemoryIndex` has them; read once while nothing changes."""
+        known = self._kinds.get(kind)
+        if known is None:
+            alive, ids = self._words.alive, self.stored.ids
+            names = [ids[place] for place in self.stored.of_kind(kind) if alive[place]]
+            found = self._read(names)
+            later = (one for one in self._memories.values() if one.kind == kind)
+            known = (*(found[name] for name in names if name in found), *later)
+            self._kinds[kind] = known
+        return known
 
     def put_vectors(self, vectors: Sequence[Vector]) -> None:
         """Of those that are new, and in the place of those in the file."""

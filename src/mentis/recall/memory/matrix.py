@@ -8,6 +8,8 @@ equal then stands in the order of its ids. numpy is loaded by the first matrix.
 from __future__ import annotations
 
 import math
+import os
+import sys
 from collections.abc import Sequence
 from operator import neg
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -228,6 +230,10 @@ def _no_number() -> BadInput:
 
 
 def load_numpy() -> Any:  # noqa: ANN401 - an optional package
+    if "numpy" not in sys.modules:
+        # Read once, when numpy is loaded: threads that spin for products this small cost more than
+        # they bring.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         import numpy as np
     except ImportError as error:

@@ -202,6 +202,10 @@ class StoredIndex:
         texts = TextColumn(self._array(f"{name}_texts"), self._array(f"{name}_ends"))
         return texts, self._array(name)
 
+    def of_kind(self, kind: MemoryKind) -> list[int]:
+        """The places of those of one kind."""
+        return (self._kinds == _KINDS.index(kind)).nonzero()[0].tolist()
+
     def quarantined(self) -> Iterator[int]:
         yield from (self._states & _QUARANTINED).nonzero()[0].tolist()
 
