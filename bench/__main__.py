@@ -40,6 +40,7 @@ MODULES = (
     "tick",
     "turn",
     "sessions",
+    "size",
     "serve",
     "studio",
     "memory",
