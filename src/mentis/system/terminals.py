@@ -26,6 +26,7 @@ def keys_unseen() -> Generator[None]:
         yield
         return
     quiet = [*before]
+    quiet[0] = before[0] & ~termios.ICRNL  # Enter stays Enter: the next prompt sends with it
     quiet[3] = before[3] & ~(termios.ECHO | termios.ICANON)
     termios.tcsetattr(keyboard, termios.TCSADRAIN, quiet)
     try:

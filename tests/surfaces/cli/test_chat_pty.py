@@ -191,6 +191,18 @@ def test_keys_pressed_during_an_answer_are_there_at_the_next_prompt(
         shown.type("\x15")
 
 
+def test_a_message_and_a_command_typed_during_an_answer_are_sent_one_after_the_other(
+    home: Path, server: Server
+) -> None:
+    with talking(home) as shown:
+        shown.type("Hello\r")
+        shown.wait_for(lambda text: "word19" in text)
+        shown.type("/help\r/wyh\r")
+        server.go_on.set()
+        shown.wait_for(lambda text: "no command /wyh: did you mean /why?" in text)
+    assert len(history(home)) == 2, "neither was sent to the persona"
+
+
 def test_asked_to_end_it_leaves_its_prompt(home: Path) -> None:
     shown = PtyScreen("--home", str(home), "chat", columns=80, rows=24)
     shown.wait_for(lambda text: "you>" in text)
