@@ -1,4 +1,4 @@
-"""What log and witness say to each other: `add-checkpoint` of C2SP tlog-witness.
+"""Messages between a log and its witness: `add-checkpoint` of C2SP tlog-witness.
 
 old 12                    the size that the witness has seen last
 base64(hash)              that the new tree begins with the old one, a line for each hash

@@ -1,4 +1,4 @@
-"""What a witness does with a checkpoint: it holds it against the last one, keeps it, cosigns it."""
+"""A witness: it holds a checkpoint against the last one, keeps it, and cosigns it."""
 
 from __future__ import annotations
 
