@@ -26,10 +26,12 @@ from mentis.library.acts import DOORWAY
 from mentis.library.archive.read import read_archive, read_folder
 from mentis.library.archive.trial import library_of_set
 from mentis.library.forking import reword_block
+from mentis.library.shelf import Shelf
 from mentis.ports.clock import Clock
 from mentis.record.inputs import ConversationHistory
+from mentis.tools.acting import ActRunner
 from mentis.turn.agent_parts import AgentParts
-from mentis.turn.recaller import RecallResult
+from mentis.turn.recaller import Recaller, RecallResult
 from mentis.turn.replay.fork import prompt_differences
 from mentis.turn.snapshot import TurnSnapshot
 from mentis.turn.turn import compose_turn, recall_scope
@@ -116,14 +118,17 @@ async def prepare_comparison(parts: AgentParts, question: CompareQuestion) -> Pr
             hint=f"repeat is from 1 to {_MOST_REPEATS}",
         )
     present = await to_thread.run_sync(parts.look)
-    recalled = [await _recalled(parts, present, one) for one in question.stimuli]
+    looking = partial(_recalled, parts.recaller, parts.acting, present)
+    recalled = [await looking(stimulus) for stimulus in question.stimuli]
     prepare = partial(_prepare, parts, question, present, recalled)
     return await to_thread.run_sync(prepare)
 
 
-async def _recalled(parts: AgentParts, present: TurnSnapshot, stimulus: Stimulus) -> RecallResult:
-    scope = partial(recall_scope, parts.recaller, parts.acting, present, stimulus, session=SESSION)
-    return await parts.recaller.recall(stimulus, await to_thread.run_sync(scope))
+async def _recalled(
+    recaller: Recaller, acting: ActRunner, present: TurnSnapshot, stimulus: Stimulus
+) -> RecallResult:
+    scope = partial(recall_scope, recaller, acting, present, stimulus, session=SESSION)
+    return await recaller.recall(stimulus, await to_thread.run_sync(scope))
 
 
 def _prepare(
@@ -174,7 +179,7 @@ def _doorway(registry: Registry) -> str:
 
 def _library(parts: AgentParts, library: Library, chosen: CompareSide) -> Library:
     if chosen.prompts:
-        library = _prompt_set(parts, Path(chosen.prompts))
+        library = _prompt_set(parts.sources.shelf, Path(chosen.prompts))
     language = parts.who.persona.language.strip().casefold()
     for block_id, text in chosen.blocks.items():
         variant = parts.models.route.variant
@@ -184,7 +189,7 @@ def _library(parts: AgentParts, library: Library, chosen: CompareSide) -> Librar
     return library
 
 
-def _prompt_set(parts: AgentParts, path: Path) -> Library:
+def _prompt_set(shelf: Shelf, path: Path) -> Library:
     try:
         found = read_folder(path) if path.is_dir() else read_archive(_bytes(path))
     except OSError as error:
@@ -192,7 +197,7 @@ def _prompt_set(parts: AgentParts, path: Path) -> Library:
             f"{path} cannot be read: {error.strerror}",
             hint="a prompt set is a zip from `mentis prompts export`, or the folder of one",
         ) from error
-    return library_of_set(parts.sources.shelf.current(), found)
+    return library_of_set(shelf.current(), found)
 
 
 def _bytes(path: Path) -> bytes:
