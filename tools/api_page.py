@@ -12,7 +12,7 @@ from typing import Any, get_origin, get_overloads
 
 import mentis
 from errors_drawn import read_drawing
-from mentis import models, recording, testing
+from mentis import homes, models, recording, testing
 from mentis.errors import MentisError
 
 WIDTH = 92
@@ -94,10 +94,11 @@ CHAPTERS: Mapping[str, tuple[str, ...]] = {
 }
 WORDS = """\
 Everything a program needs comes from `mentis`, what its tests need from `mentis.testing`, what
-records another program from inside it from `mentis.recording`, and the models of this machine from
-`mentis.models`; other modules are inner ones, and change without notice. A call that begins with
-`async` is awaited, one with `async with` is entered; the others block. Types that stand in a
-signature and are not on this page need no import: [Values that come back](api-values.md) has them.
+records another program from inside it from `mentis.recording`, the models of this machine from
+`mentis.models`, and what is done with whole homes from `mentis.homes`; other modules are inner
+ones, and change without notice. A call that begins with `async` is awaited, one with `async with`
+is entered; the others block. Types that stand in a signature and are not on this page need no
+import: [Values that come back](api-values.md) has them.
 
 """
 RECEIVED = """\
@@ -118,7 +119,7 @@ def api_page() -> str:
         f"## {title}\n\n" + "\n".join(_section(getattr(mentis, name), name) for name in names)
         for title, names in CHAPTERS.items()
     ]
-    chapters += [_models(), _recorders(), _doubles()]
+    chapters += [_homes(), _models(), _recorders(), _doubles()]
     contents = "".join(f"- {title}: {_links(names)}\n" for title, names in CHAPTERS.items())
     return "\n".join([f"# Python API\n\n{WORDS}{contents}", *chapters])
 
@@ -325,7 +326,7 @@ def _received(values: Iterable[object]) -> list[type[Any]]:
         if inspect.isclass(one)
         and one.__module__.startswith("mentis.")
         and name not in mentis.__all__
-        and name not in (*testing.__all__, *recording.__all__, *models.__all__)
+        and name not in (*testing.__all__, *recording.__all__, *models.__all__, *homes.__all__)
         and not getattr(one, "_is_protocol", False)
     ]
 
@@ -358,6 +359,13 @@ def _models() -> str:
     words = f"\n\nModels of this machine, and which of them answers in a home: {guide}.\n"
     sections = [_recorder(getattr(models, name), name) for name in models.__all__]
     return f"## `mentis.models`{words}\n" + "\n".join(sections)
+
+
+def _homes() -> str:
+    guide = "[Back up, move and copy a home](../guides/back-up-and-move-a-home.md)"
+    words = f"\n\nHomes as a whole: {guide}.\n"
+    sections = [_recorder(getattr(homes, name), name) for name in homes.__all__]
+    return f"## `mentis.homes`{words}\n" + "\n".join(sections)
 
 
 def _recorder(value: object, name: str) -> str:

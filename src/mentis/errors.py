@@ -12,6 +12,8 @@ MentisError
 │   │   ├── HomeExists           home-exists       `init` would overwrite something
 │   │   ├── HomeUnwritable       home-unwritable   the home cannot be written
 │   │   ├── HomeTooNew           home-too-new      a newer Mentis made it
+│   │   ├── HomeCopy             home-copy         it is a copy of another home, and only read
+│   │   ├── BackupError          backup            a file of backups cannot be read or used
 │   │   └── OutsideHome          outside-home      an id or path points out of the home
 │   ├── PersonaError         persona           a persona or profile file is missing or wrong
 │   ├── LibraryError         library           a prompt file is missing or wrong
@@ -126,6 +128,14 @@ class HomeUnwritable(HomeError):
 
 class HomeTooNew(HomeError):
     code = "home-too-new"
+
+
+class HomeCopy(HomeError):
+    code = "home-copy"
+
+
+class BackupError(HomeError):
+    code = "backup"
 
 
 class OutsideHome(HomeError):

@@ -206,6 +206,8 @@ def tell(found: object) -> None:
 def copied(folder: Path, name: str) -> Path:
     """The home and what is kept outside of it, which knows how far its record had come."""
     copy = shutil.copytree(folder / "made", folder / name)
+    for known in copy.glob("config/ledgers/*/*.home"):
+        known.unlink()  # else it would know that it is a copy, and be read only
     os.environ["MENTIS_CONFIG"] = str(copy / "config")
     return copy / "home"
 

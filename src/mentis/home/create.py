@@ -8,10 +8,12 @@ from pathlib import Path
 
 from mentis.library.load import shipped_persona, shipped_template
 from mentis.settings.edit import changed_text
+from mentis.settings.sources import load_settings
 from mentis.stores.files.home import MARKER, Home, check_free, write_home
 from mentis.stores.files.secret import make_secret
 from mentis.stores.sqlite.database import Database
 
+from .copies import remember_instance
 from .log_identity import drop_log, make_log, remember_log
 from .system import RandomIds
 
@@ -50,6 +52,7 @@ def create_home(path: str | Path, *, persona: str = DEFAULT_PERSONA) -> Path:
         raise
     remember_log(home, log, os.environ)
     Database(home.database).close()
+    remember_instance(home, load_settings(home.path, os.environ), os.environ)
     return home.path
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from mentis.errors import BadCheckpoint, MentisError, RolledBack
@@ -15,6 +16,7 @@ from mentis.stores.sqlite.database import Database
 from mentis.values.checkpoint import Checkpoint
 from mentis.values.words import entries_of
 
+from .copies import copy_refusal, original_of, remember_instance
 from .signing import open_pin
 
 
@@ -29,12 +31,26 @@ def open_database(
 ) -> Database:
     """RolledBack where it is gone although a checkpoint of it is kept beside the key: an empty one
     in its place would say that nothing was ever there. `anew` begins one all the same. `file` is
-    another one to use instead.
+    another one to use instead. A home that is a copy is opened for reading, and whoever writes is
+    told so: HomeCopy.
     """
+    busy = settings.model.store.busy_seconds
+    if not (file or readonly) and (original := original_of(home, settings, environ)):
+        return _open_copy(home, original, busy_seconds=busy)
     if not (file or anew or home.database.exists()):
         _refuse_gone(home, settings, environ)
-    busy = settings.model.store.busy_seconds
-    return Database(file or home.database, busy_seconds=busy, readonly=readonly)
+    database = Database(file or home.database, busy_seconds=busy, readonly=readonly)
+    if not (file or readonly):
+        remember_instance(home, settings, environ)
+    return database
+
+
+def _open_copy(home: Home, original: Path, *, busy_seconds: float) -> Database:
+    """For reading, and HomeCopy for whoever writes."""
+    refusal = partial(copy_refusal, home, original)
+    if not home.database.exists():
+        raise refusal()
+    return Database(home.database, busy_seconds=busy_seconds, readonly=True, refusal=refusal)
 
 
 @contextmanager

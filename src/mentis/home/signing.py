@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from mentis.errors import HomeUnwritable, RolledBack, SigningKeyError
 from mentis.ledger import keeping
@@ -21,7 +22,12 @@ from mentis.stores.keys import key_from_secrets
 from mentis.values.checkpoint import KeptCheckpoint, Pin, Standing, WitnessPolicy
 
 from .anchors import Anchor, open_anchors, tell_anchors, whole_name
+from .copies import copy_refusal, original_of
 
+_COPY = (
+    "this home is a copy of {}: it is held against its own checkpoints, and not against what is"
+    " kept beside the key and at anchors, which is of the original"
+)
 NO_PIN_HINT = "make one with: mentis ledger checkpoint --init"
 
 
@@ -47,6 +53,7 @@ class Sealing:
     unnamed: tuple[str, ...] = ()  # anchors that were added and the settings leave out: used
     check: Callable[[], None] = lambda: None  # RolledBack when this is not the home's own log
     shared: bool = False  # whether other homes may write into the same database
+    original: Path | None = None  # where this home is a copy: then nothing is signed or kept
 
     def start(self, store: LedgerStore, agent: str) -> tuple[Standing, int]:
         """Where this agent's ledger stands and how much of it is sealed, or RolledBack."""
@@ -98,6 +105,8 @@ class Sealing:
         """Whoever can write into the home can name an anchor there, or take one out of there; its
         owner adds and removes one.
         """
+        if self.original is not None:
+            return (_COPY.format(self.original),)
         return (*map(strange, self.strangers), *map(left_out, self.unnamed))
 
 
@@ -112,6 +121,8 @@ def open_sealing(home: Home, settings: Settings, environ: Mapping[str, str]) -> 
     pin = open_pin(settings)
     if pin is None:
         return None
+    if (original := original_of(home, settings, environ)) is not None:
+        return _sealing_of_copy(home, original, pin, environ)
     folder = open_key_folder(home, pin.origin, environ)
     key_env = settings.model.ledger.key_env
     named = settings.model.ledger.anchors
@@ -132,6 +143,16 @@ def open_sealing(home: Home, settings: Settings, environ: Mapping[str, str]) -> 
         check=lambda: refuse_swapped(home, settings, environ),
         shared=settings.model.ledger.store != "sqlite",
     )
+
+
+def _sealing_of_copy(home: Home, original: Path, pin: Pin, environ: Mapping[str, str]) -> Sealing:
+    """What is kept beside the key and at anchors is of the original, which has gone on."""
+
+    def refuse() -> Signer:
+        raise copy_refusal(home, original)
+
+    folder = KeyFolder(config_folder(environ), pin.origin, foreign=True)
+    return Sealing(pin, folder, signer=refuse, original=original)
 
 
 @dataclass(frozen=True, slots=True)

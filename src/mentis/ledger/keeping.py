@@ -283,6 +283,15 @@ def change_key(ledger: LedgerHandle, old: Signer, new: Signer, stamp: Stamp) -> 
     )
 
 
+def adopt(ledger: LedgerHandle, old: Signer, new: Signer, *, log: str, stamp: Stamp) -> Entry:
+    """The copy goes on as `log`. `old` makes no checkpoint: what it seals is the original's."""
+    check_signer(old, ledger.pin)
+    logs = (ledger.log, log)
+    return _append_after(
+        ledger, lambda head: statements.adoption(ledger.agent, head, old, new, logs=logs), stamp
+    )
+
+
 def give_up(
     ledger: LedgerHandle, seen: Iterable[Checkpoint], keys: Collection[JsonObject] = ()
 ) -> GivenUp:

@@ -98,6 +98,22 @@ def key_change(agent: str, head: Before | None, old: Signer, new: Signer) -> Dra
     return Draft(KEY, SOURCE, {FIELD: sign_statement(statement, old, new)})
 
 
+def adoption(
+    agent: str, head: Before | None, old: Signer, new: Signer, *, logs: tuple[str, str]
+) -> Draft:
+    """A change of the key with which a copy goes on as another log than what it was copied from."""
+    statement = {
+        "what": KEY,
+        "agent": agent,
+        "after": None if head is None else head.hash,
+        "old": encode_key(old.public),
+        "new": encode_key(new.public),
+        "copied": logs[0],
+        "log": logs[1],
+    }
+    return Draft(KEY, SOURCE, {FIELD: sign_statement(statement, old, new)})
+
+
 def rollback(
     agent: str, head: Before | None, given_up: GivenUp, *, reason: str, signer: Signer
 ) -> Draft:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mentis.home.anchors import read_anchors
+from mentis.home.copies import original_of
 from mentis.home.identity import agent_id
 from mentis.home.signing import (
     NO_PIN_HINT,
@@ -68,7 +69,7 @@ def verified_file(
 ) -> Path:
     """Where is kept how far a chain was verified: beside the keys, which the home cannot touch."""
     pin, config = open_pin(settings), config_folder(environ)
-    if pin is None:
+    if pin is None or original_of(home, settings, environ) is not None:
         place = KnownHomes(config).verified_file(home.path, agent)
     else:
         kept = open_key_folder(home, pin.origin, environ).kept_file(agent)

@@ -244,6 +244,11 @@ class SegmentFolder:
         left = (erase_fields(e, fields) if e.index == index else e for e in file.entries())
         write_atomic(file.path, write_segment(file.segment, left))
 
+    def seal(self, file: SegmentFile, note: str) -> None:
+        """Write it anew with another checkpoint at its end; its entries stay as they are."""
+        sealed = replace(file.segment, note=note)
+        write_atomic(file.path, write_segment(sealed, file.entries()))
+
     def delete(self, file: SegmentFile) -> None:
         if file.path.parent != self.path:
             raise Defect(f"{file.path} is not in {self.path}")

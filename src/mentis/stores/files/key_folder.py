@@ -36,8 +36,10 @@ def config_folder(environ: Mapping[str, str]) -> Path:
 
 
 class KeyFolder:
-    def __init__(self, config: Path, origin: str) -> None:
+    def __init__(self, config: Path, origin: str, *, foreign: bool = False) -> None:
+        """`foreign`: what is kept here of how far the ledger was is of another home."""
         self._config = config
+        self._foreign = foreign
         self.path = config / "ledgers" / safe_name(origin)
 
     def key_file(self, public_key: str) -> Path:
@@ -78,6 +80,8 @@ class KeyFolder:
 
     def kept_checkpoint(self, agent: str) -> KeptCheckpoint | None:
         path = self.kept_file(agent)
+        if self._foreign:
+            return None
         try:
             return from_json(KeptCheckpoint, self._read(path))
         except FileNotFoundError:
@@ -94,7 +98,7 @@ class KeyFolder:
         """The newest checkpoint of every agent, and which files of them cannot be read."""
         notes: list[KeptNote] = []
         faults: list[str] = []
-        for file in sorted(self.path.glob("*.json")):
+        for file in () if self._foreign else sorted(self.path.glob("*.json")):
             if file.name.startswith(VERIFIED):
                 continue
             try:

@@ -63,8 +63,17 @@ def copy_database(path: Path, copy: Path) -> None:
 class Database:
     """`mentis.db`, checked and brought to the newest schema when it is opened."""
 
-    def __init__(self, path: Path, *, busy_seconds: float = 5.0, readonly: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        busy_seconds: float = 5.0,
+        readonly: bool = False,
+        refusal: Callable[[], MentisError] | None = None,
+    ) -> None:
+        """`refusal` is what whoever writes is told, where that has a better reason."""
         self.path = path
+        self._refusal = refusal
         self._busy_seconds = busy_seconds
         self._readonly = readonly
         self._process = os.getpid()
@@ -112,6 +121,8 @@ class Database:
         Without `synced` the next one that is brings it there; until then a machine that goes down
         may take it along, whole, and nothing that came before it.
         """
+        if self._refusal is not None:
+            raise self._refusal()
         with self._lock:
             try:
                 self._renew()

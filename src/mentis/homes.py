@@ -1,0 +1,47 @@
+"""Homes on this machine: backed up, restored, and copies that become homes of their own.
+
+Names are loaded when they are first used, as those of the package root are.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+TYPE_CHECKING = False  # loading typing takes longer than all the rest here
+
+if TYPE_CHECKING:
+    from .app.home_backup import BackupInfo, BackupResult, backup_home, list_backups
+    from .app.home_restore import RestoreResult, restore_home
+    from .record.adoption import Adoption, adopt_home
+
+_HOMES = {
+    "Adoption": "record.adoption",
+    "BackupInfo": "app.home_backup",
+    "BackupResult": "app.home_backup",
+    "RestoreResult": "app.home_restore",
+    "adopt_home": "record.adoption",
+    "backup_home": "app.home_backup",
+    "list_backups": "app.home_backup",
+    "restore_home": "app.home_restore",
+}
+
+__all__ = (
+    "Adoption",
+    "BackupInfo",
+    "BackupResult",
+    "RestoreResult",
+    "adopt_home",
+    "backup_home",
+    "list_backups",
+    "restore_home",
+)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"mentis.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
