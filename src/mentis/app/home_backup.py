@@ -47,7 +47,7 @@ _TRIES = 5
 # twice counts once.
 _QUEUES = ("status", "spool", "senses")
 _BY_CONTENT = ("blobs", "ledger")
-_NEVER = ("owners",)  # who is doing acts just now
+_NEVER = ("owners", "index")  # who is doing acts just now; what is made of the store
 _ENDS = ("-wal", "-shm", "-journal")
 
 
