@@ -194,6 +194,29 @@ def test_a_person_tries_a_text_runs_it_saves_it_and_undoes_it(
 
 @needs_browser
 @pytest.mark.slow
+def test_a_text_is_compared_over_messages_once_its_price_was_seen(
+    studio: StudioHome, browser: Browser
+) -> None:
+    with window(browser, studio) as visitor:
+        page = visitor.page
+        visitor.turn_on_writing()
+        visitor.go(PAGE)
+        page.get_by_label("Text of the wording default").fill("Be brief.")
+        visitor.click("See what comparing costs")
+        visitor.see("Write a message first.")
+        page.get_by_label("Messages, one on a line").fill("Hello\nWho are you?\n")
+        page.get_by_label("Every answer has to contain").fill("never said")
+        visitor.click("See what comparing costs")
+        visitor.see("is asked 4 times.")
+        visitor.press(page.get_by_role("button", name="Compare: at most $"))
+        visitor.see("With your text answers pass as often")
+        visitor.see("0 of 2")
+        assert text_of(studio) == WORDS
+        assert visitor.faults == []
+
+
+@needs_browser
+@pytest.mark.slow
 def test_a_second_tab_is_told_of_a_change_and_loses_nothing(
     studio: StudioHome, browser: Browser
 ) -> None:

@@ -276,7 +276,7 @@ class MentisWhatIf extends HTMLElement {
   }
 
   unweigh(...more) {
-    this.querySelector("[data-comparing]").replaceChildren(button("See what it would cost", "weigh"), ...more);
+    this.querySelector("[data-comparing]").replaceChildren(button("See what comparing costs", "weigh"), ...more);
   }
 
   async weigh() {
