@@ -13,27 +13,34 @@ if TYPE_CHECKING:
     from .app.home_backup import BackupInfo, BackupResult, backup_home, list_backups
     from .app.home_restore import RestoreResult, restore_home
     from .record.adoption import Adoption, adopt_home
+    from .tools.reach import Reach, list_reach, revoke_reach
 
 _HOMES = {
     "Adoption": "record.adoption",
     "BackupInfo": "app.home_backup",
     "BackupResult": "app.home_backup",
+    "Reach": "tools.reach",
     "RestoreResult": "app.home_restore",
     "adopt_home": "record.adoption",
     "backup_home": "app.home_backup",
     "list_backups": "app.home_backup",
+    "list_reach": "tools.reach",
     "restore_home": "app.home_restore",
+    "revoke_reach": "tools.reach",
 }
 
 __all__ = (
     "Adoption",
     "BackupInfo",
     "BackupResult",
+    "Reach",
     "RestoreResult",
     "adopt_home",
     "backup_home",
     "list_backups",
+    "list_reach",
     "restore_home",
+    "revoke_reach",
 )
 
 

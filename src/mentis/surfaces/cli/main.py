@@ -84,6 +84,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Setup": {
         "routes": ("routes", "List, add, check and trust the routes to models."),
+        "trust": ("trust", "List what a home may reach, run, read or send; take it back."),
         "models": ("models", "Find models on this machine, add a file, choose who answers."),
         "settings": ("settings", "Show every setting and where it comes from; set, unset."),
         "backup": ("backup", "Add a backup of a home to a file, while everything runs."),

@@ -166,8 +166,9 @@ def add(
     """Write a route into mentis.toml, at a preset or at an address of your own.
 
     Nothing is called. Everything else in the file stays as it is; a route that would not work is
-    not written.
+    not written. Its key may go to its server: whoever adds the route has said so.
     """
+    from mentis.home.route_keys import open_route_keys
     from mentis.settings.tables import add_route
     from mentis.stores.files.home import find_home
 
@@ -177,11 +178,15 @@ def add(
     given = {"preset": preset, "model": model, "url": url, "key_env": key_env}
     values = {key: one for key, one in given.items() if one}
     route = add_route(home, name, values, os.environ)
+    keys = open_route_keys(home)
+    target = keys.target(name)
+    if target is not None and keys.trust_in(target) == "untrusted":
+        keys.trust(target)
 
     def text() -> Iterator[Text]:
         yield Note(f"route {name} leads to {route.model} at {route.url or route.backend}")
-        if route.key_env:
-            yield Note(f"its key is read from {route.key_env}")
+        if target is not None:
+            yield Note(f"its key is read from {target.variable}, and may go to {target.server}")
         yield Note(f"Next: mentis routes check {quote(name)}")
 
     return Report(
