@@ -19,6 +19,8 @@ LITELLM := .venv-litellm
 FRAMEWORKS := .venv-frameworks
 # It calls the HTTP API from outside, and pins other versions than the tests.
 SCHEMATHESIS := .venv-schemathesis
+# Tasks and attacks that the gate of acts is held against.
+AGENTDOJO := .venv-agentdojo
 # The locks are complete, so pip resolves nothing (`--no-deps`): a newer release of a package that is
 # wanted with an extra would otherwise stop an install by hash.
 PIP := -m pip --disable-pip-version-check --quiet
@@ -41,7 +43,7 @@ test: $(VENV)/.dev models ## set everything up and run the tests
 quick: $(VENV)/.dev ## the tests nearest to what changed, in under a minute
 	@$(BIN)/python tools/run_quick.py
 
-slow: $(VENV)/.dev $(FRAMEWORKS)/.frameworks $(SCHEMATHESIS)/.installed models ## what takes longer, and the lower rooms on every other Python (under 30 minutes)
+slow: $(VENV)/.dev $(FRAMEWORKS)/.frameworks $(SCHEMATHESIS)/.installed $(AGENTDOJO)/.agentdojo models ## what takes longer, and the lower rooms on every other Python (under 30 minutes)
 	@$(BIN)/python tools/run_slow.py
 
 rooms: $(VENV)/.dev
@@ -150,4 +152,11 @@ $(SCHEMATHESIS)/.installed: locks/schemathesis.txt | $(VENV)/bin/python
 	@echo "installing schemathesis" >&2
 	@$(PYTHON) -m venv $(SCHEMATHESIS)
 	@$(SCHEMATHESIS)/bin/python $(PIP) install --no-deps --require-hashes -r locks/schemathesis.txt
+	@touch $@
+
+$(AGENTDOJO)/.agentdojo: locks/agentdojo.txt pyproject.toml | $(VENV)/bin/python
+	@echo "installing AgentDojo" >&2
+	@$(PYTHON) -m venv $(AGENTDOJO)
+	@$(AGENTDOJO)/bin/python $(PIP) install --no-deps --require-hashes -r locks/agentdojo.txt
+	@$(AGENTDOJO)/bin/python $(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@

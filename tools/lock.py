@@ -24,6 +24,7 @@ LOCKS = {
     "router.txt": [PROJECT, "--extra", "recall", "--group", "router"],
     "litellm.txt": ["--group", "litellm"],
     "schemathesis.txt": ["--group", "schemathesis"],
+    "agentdojo.txt": [PROJECT, "--extra", "tools", "--group", "agentdojo"],
 }
 # Programs of other people, which want nothing of ours.
 PROGRAMS = {

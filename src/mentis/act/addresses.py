@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from .likeness import TooMuch
+from .likeness import TooMuch, tight
 
 _TOKEN = re.compile(r"""[^\s"'<>()\[\]{}|,;`]{4,}""")
 MARK = re.compile(r"[@/\\:\d]|\w\.\w")  # every address has one of these in it
@@ -24,9 +24,14 @@ _INNER = re.compile(r"[=&?#:@/\\!*+$^%]")
 _DOMAIN_END = re.compile(r"[=&?#:/\\%]")
 _HOST_END = re.compile(r"[/?#\\:]")
 _MAIL_NAME = "abcdefghijklmnopqrstuvwxyz0123456789._%+-"
-_ACCOUNT = re.compile(r"(?<![a-z0-9])[a-z]{2}\d{2}(?:[ -]?[a-z0-9]{2,4}){3,8}")
-_RUN = re.compile(r"\d(?:[ \-./(),'_]{0,2}\d){6,}")
-_GROUPING = re.compile(r"[ \-./(),'_]")
+_ACCOUNT = re.compile(r"(?<![a-z0-9])[a-z]{2}\d{2}(?:[\W_]{0,2}[a-z0-9]{2,4}){3,8}")
+_RUN = re.compile(r"\d(?:[\W_]{0,3}\d){6,}")
+_GROUPING = re.compile(r"\D+")
+# A day and a time of day are no number of anything.
+_MOMENT = re.compile(
+    r"(?<!\d)(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
+    r"(?:[t ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?)?(?!\d)"
+)
 _IPV6 = re.compile(r"(?<![\w:.])(?=[0-9a-f.]*:[0-9a-f.]*:)[0-9a-f:]{2,39}[0-9a-f.:]{0,15}(?![\w])")
 _ROOT_DOT = re.compile(r"(?<=\w)\.(?=[/:?#\\])")  # evil.example./x is at evil.example
 # What is under these is somebody's, they themselves are nobody's.
@@ -82,9 +87,10 @@ def numbers(normalised: str) -> Iterator[str]:
     """Accounts, and digits that are seven or more together, without what groups them."""
     if _digits(normalised) < _DIGITS:
         return
+    normalised = _MOMENT.sub(" and ", normalised)
     for found in _ACCOUNT.findall(normalised):
         if sum(map(str.isdecimal, found)) >= _ACCOUNT_DIGITS:
-            yield strip_grouping(found)
+            yield tight(found)
     for found in _RUN.findall(normalised):
         if len(found) > _MOST_RUN:
             raise TooMuch(f"it holds more than {_MOST_RUN} digits in a row")
@@ -93,14 +99,9 @@ def numbers(normalised: str) -> Iterator[str]:
             number = ""
             for group in groups[first : first + _MOST_GROUPS]:
                 number += group
-                if len(number) >= _DIGITS:
-                    yield number
-
-
-def strip_grouping(normalised: str) -> str:
-    for mark in " -./(),'_":
-        normalised = normalised.replace(mark, "")
-    return normalised
+                said = number.lstrip("0") or "0"  # 0049 170 is +49 170
+                if len(said) >= _DIGITS:
+                    yield said
 
 
 def _digits(normalised: str) -> int:

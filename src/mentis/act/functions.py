@@ -62,6 +62,7 @@ class ActOptions:
     modes: tuple[Mode | OldMode, ...] = ()
     strict: bool | None = None
     trusted: bool = False
+    reference: bool = False
 
 
 class FunctionAct(Generic[P, R]):
@@ -166,6 +167,7 @@ def act(
     modes: tuple[Mode | OldMode, ...] = (),
     strict: bool | None = None,
     trusted: bool = False,
+    reference: bool = False,
 ) -> Callable[[Callable[P, R]], FunctionAct[P, R]]: ...
 def act(
     function: Callable[..., Any] | None = None, /, **options: Any
@@ -177,7 +179,9 @@ def act(
     It returns text, None, what JSON can say, media (a `MediaPart`, bytes of a picture, a list with
     some), or an `Outcome`; it raises `ActFailed` to say why it
     did not act. What it says is text from outside, screened and fenced, unless you vouch for all
-    of it with `trusted=True`. BadInput when a parameter has no type or nothing describes it.
+    of it with `trusted=True`. With `reference=True` you say that nobody outside can write what it
+    answers (contacts, prices, opening hours), so that its values do not taint. BadInput when a
+    parameter has no type or nothing describes it.
     """
     # A function inside a function may name types that only its surroundings know.
     around = sys._getframe(1).f_locals  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # as pydantic does
@@ -245,6 +249,7 @@ def _spec(
         external_effects=options.external_effects,
         idempotent=options.idempotent,
         strict=options.strict,
+        reference=options.reference,
     )
     return ActSpec(
         declaration,

@@ -18,6 +18,7 @@ from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .budget import ActBudget, ActCounts, ActTally, exceeded_limit
+from .fields import fields_of
 from .likeness import TooMuch
 from .payloads import fault_in
 from .seen import SeenRequest
@@ -60,12 +61,14 @@ class Gate:
         self.rules = rules
         self._tally = tally
         self._in_turn = 0
+        self._suspected = ""
 
     def judge(self, call: ActCall, spec: ActSpec, seen: SeenRequest | None) -> Decision:
         """Never raises. What is allowed or set to wait counts for the budget."""
         try:
             spent = self._tally.counts(self._in_turn) if self._tally else ActCounts(self._in_turn)
             decision = judge(self.rules, call, spec, seen=seen, spent=spent)
+            decision = self._after_suspicion(decision, spec)
         except Exception as error:  # noqa: BLE001  # whatever it is, it must not open the gate
             reason = f"it cannot be judged: {_told(error)}"
             decision = Decision("wait", "unjudged", reason, lineage=Trust.UNTRUSTED)
@@ -73,6 +76,16 @@ class Gate:
             self._in_turn += 1
             if self._tally:
                 self._tally.note(call.key, spec.name)
+        return decision
+
+    def _after_suspicion(self, decision: Decision, spec: ActSpec) -> Decision:
+        """Whoever was talked into one act may have been talked into the next: once one of them
+        waits for its values, all that reach outside in the same turn wait with it."""
+        if decision.verdict == "wait" and decision.tainted:
+            self._suspected = self._suspected or spec.name
+        elif self._suspected and decision.verdict == "allow" and spec.declaration.external_effects:
+            reason = f"{self._suspected!r} waits in the same turn for values from untrusted text"
+            return replace(decision, verdict="wait", rule="policy", reason=reason)
         return decision
 
 
@@ -172,7 +185,7 @@ def _by_values(
     policy: Policy, call: ActCall, spec: ActSpec, *, seen: SeenRequest, held: Decision
 ) -> Decision:
     try:
-        tainted = tainted_in(_judged(call, spec, seen), seen)
+        tainted = tainted_in(_judged(call, spec, seen), seen, fields_of(spec.declaration))
     except TooMuch as error:
         return replace(held, rule="unjudged", reason=str(error))
     if policy == "open" or not (reason := _suspicion(policy, tainted, seen)):

@@ -6,13 +6,8 @@ takes time in proportion to the text, whatever stands in it.
 
 from __future__ import annotations
 
-import base64
-import binascii
-import html
 import re
 import unicodedata
-from collections.abc import Iterator
-from urllib.parse import unquote
 
 _UNSEEN = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
@@ -29,14 +24,8 @@ _ALIKE = {
 # The same as `_UNSEEN` for ASCII: what is not to be seen is taken away.
 _SEEN_ASCII = [None if _UNSEEN.match(chr(code)) else code for code in range(128)]
 _LIKE = re.compile(f"[{''.join(_ALIKE)}]")
-_ENTITY = re.compile(r"&#?\w{1,31};?")
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}")
-# Every letter of base64 as one, everything else as another: a long run is found in one go.
-_RUNS = bytes(ord("a") if _BASE64.match(chr(code) * 12) else 0 for code in range(256))
-_RUN = b"a" * 12
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_MOST_DECODED = 50_000
-_MOST_ESCAPES = 100_000
+_DIGIT = re.compile(r"(?![0-9])\d")  # of any other script
+_BETWEEN = re.compile(r"[\W_]+")
 _MOST_GROWTH = 4  # times: a syllable has three parts, and only abuse has more
 
 
@@ -45,7 +34,8 @@ class TooMuch(ValueError):
 
 
 def normal(text: str) -> str:
-    """Compatible forms, case, invisible characters and white space make no difference.
+    """Compatible forms, case, scripts of digits, invisible characters and white space make no
+    difference.
 
     TooMuch for a text that is made to grow.
     """
@@ -59,43 +49,10 @@ def normal(text: str) -> str:
         raise TooMuch("its characters stand for too many others")
     text = unicodedata.normalize("NFKD", taken_apart.casefold())
     text = _LIKE.sub(lambda found: _ALIKE[found[0]], text)
+    text = _DIGIT.sub(lambda found: str(unicodedata.decimal(found[0])), text)
     return " ".join(_UNSEEN.sub("", text).split())
 
 
-def readings(text: str) -> Iterator[str]:
-    """What else the text says to one who takes off one layer of writing."""
-    if "&" in text and (plain := _ENTITY.sub(_character, text)) != text:
-        yield plain
-    if "%" in text and (plain := unquote(text, errors="replace")) != text:
-        yield plain
-    if escapes := text.count("\\"):
-        if escapes > _MOST_ESCAPES:
-            raise TooMuch(f"it holds more than {_MOST_ESCAPES} escapes")
-        yield _ESCAPE.sub(_unescaped, text)
-    if _RUN not in text.encode("utf-8", "surrogatepass").translate(_RUNS):
-        return
-    if hidden := "\n".join(_decoded(text)):
-        yield hidden
-
-
-def _character(found: re.Match[str]) -> str:
-    return html.unescape(found[0])
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    if found[1]:
-        return chr(int(found[1], 16))
-    return "\n" if found[2] in "nrt" else found[2]
-
-
-def _decoded(text: str) -> Iterator[str]:
-    for number, found in enumerate(_BASE64.finditer(text)):
-        if number == _MOST_DECODED:
-            raise TooMuch(f"it holds more than {_MOST_DECODED} pieces that may be base64")
-        letters = found[0].replace("-", "+").replace("_", "/")
-        try:
-            plain = base64.b64decode(letters + "=" * (-len(letters) % 4), validate=True).decode()
-        except (binascii.Error, ValueError):
-            continue
-        if plain.isprintable() or all(one.isprintable() or one.isspace() for one in plain):
-            yield plain
+def tight(normalised: str) -> str:
+    """Letters and digits alone: whatever groups them or stands between makes no difference."""
+    return _BETWEEN.sub("", normalised)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from mentis.codec.document_text import EXTRACTOR
 from mentis.values.memo import IdentityMemo
@@ -25,8 +25,10 @@ from mentis.values.trust import Trust, least_trusted
 from mentis.values.turn import Turn
 from mentis.values.value import Value
 
-from .addresses import MARK, addresses, numbers, strip_grouping
-from .likeness import TooMuch, normal, readings
+from .addresses import MARK, addresses, numbers
+from .encodings import readings
+from .likeness import TooMuch, normal, tight
+from .short_words import amounts_in, prose_of, words_of
 
 SHORTEST = 12  # characters of a string that is more than a word
 MOST = 8 * 1024 * 1024  # characters that are looked at; a request with more cannot be judged
@@ -40,6 +42,9 @@ _HEARD = frozenset({"people", "thought"})  # made from what others said, and nob
 UNREAD = "(what cannot be read)"  # the text of a picture or a sound, which nothing compares
 _HERE = "the place of the conversation"
 Told: TypeAlias = tuple[str, Trust, str]  # a text, who vouches for it, where it stands
+# What untrusted text is looked through in: as it is, as letters and digits alone, as words.
+Form: TypeAlias = Literal["text", "tight", "told", "prose"]
+_FORMS: tuple[Form, ...] = ("text", "tight", "told", "prose")
 _TURNS = IdentityMemo[tuple[Told, ...]](4096)  # each turn of a conversation comes again
 _HISTORIES = IdentityMemo[tuple[Told, ...]](16)  # and all of it again with each step of a turn
 _LINEAGES = IdentityMemo[Trust](64)
@@ -50,7 +55,9 @@ class UntrustedText(Value):
     """`text` is all of it in one, `words` its words, sorted, `marked` those that can hold an
     address, `long` those of twelve characters and more. `pairs` are words that follow each other.
 
-    `digits` is the text without what groups numbers. The starts say where which source begins.
+    `tight` is the text as letters and digits alone. `told` are its words as short values are
+    compared with them, `prose` those that are no whole field of a structured result; `amounts` the
+    numbers in the prose. The starts say where which source begins.
     """
 
     text: str = ""
@@ -58,10 +65,23 @@ class UntrustedText(Value):
     pairs: frozenset[tuple[str, str]] = frozenset()
     marked: str = ""
     long: str = ""
-    digits: str = ""
+    tight: str = ""
+    told: str = ""
+    prose: str = ""
+    amounts: frozenset[str] = frozenset()
     sources: tuple[str, ...] = ()
-    starts: tuple[int, ...] = ()
-    digit_starts: tuple[int, ...] = ()
+    starts: tuple[tuple[int, ...], ...] = ((), (), (), ())  # of each form
+
+    def in_form(self, form: Form) -> str:
+        match form:
+            case "text":
+                return self.text
+            case "tight":
+                return self.tight
+            case "told":
+                return self.told
+            case "prose":
+                return self.prose
 
     def begins_a_word(self, start: str) -> bool:
         at = bisect_left(self.words, start)
@@ -71,19 +91,21 @@ class UntrustedText(Value):
         at = bisect_left(self.words, word)
         return at < len(self.words) and self.words[at] == word
 
-    def source(self, place: int) -> str:
-        return self.sources[bisect_right(self.starts, place) - 1]
-
-    def source_of_digits(self, place: int) -> str:
-        return self.sources[bisect_right(self.digit_starts, place) - 1]
+    def source(self, form: Form, place: int) -> str:
+        return self.sources[bisect_right(self.starts[_FORMS.index(form)], place) - 1]
 
 
 @dataclass(frozen=True, slots=True)
 class Clearing(Value):
-    """`tokens` are the addresses and numbers in it, each whole."""
+    """`tokens` are the addresses and numbers in it, each whole; `tight` the same as letters and
+    digits alone. `told` and `amounts` are as those of untrusted text.
+    """
 
     text: str = ""
     tokens: frozenset[str] = frozenset()
+    tight: frozenset[str] = frozenset()
+    told: str = ""
+    amounts: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +181,7 @@ def seen_of(told: Iterable[Told]) -> SeenRequest:
 
 class _Sides:
     def __init__(self) -> None:
-        self.untrusted: list[tuple[str, str]] = []
+        self.untrusted: list[tuple[str, str, str]] = []  # text, prose, source
         self.clearing: list[str] = []
         self.unread = ""
         self.here: set[str] = set()
@@ -170,11 +192,22 @@ class _Sides:
             self.unread = self.unread or source
         if source is _HERE:
             self.here.add(text)
+        if len(text) > MOST:
+            raise TooMuch(f"it has more than {MOST} characters")
         if trust is Trust.UNTRUSTED:
-            for one in (text, *readings(text)):
-                self.untrusted.append((self._normal(one), source))
+            self._add_untrusted(text, source)
         elif trust in _CLEARS:
-            self.clearing.append(self._normal(text))
+            self.clearing.extend(self._normal(one) for one in (text, *readings(text)))
+
+    def _add_untrusted(self, text: str, source: str) -> None:
+        """Decoded, a structured text has no structure any more: what is prose is decoded apart."""
+        prose = prose_of(text)
+        if prose is not None:
+            self.untrusted.append((self._normal(text), self._normal(prose), source))
+            self.untrusted += [(self._normal(one), "", source) for one in readings(text)]
+        for one in (text, *readings(text)) if prose is None else readings(prose):
+            whole = self._normal(one)
+            self.untrusted.append((whole, whole, source))
 
     def _normal(self, text: str) -> str:
         self._size += len(text)
@@ -191,9 +224,11 @@ def texts_in(
     """
     yield from _of_spans(request.system_instruction, said)
     yield from _of_spans(request.context_summary, said)
-    yield from _HISTORIES.remember(_of_history, request.conversation_history)
+    reference = frozenset(one.name for one in request.tool_declarations if one.reference)
+    history = partial(_of_history, reference)
+    yield from _HISTORIES.remember(history, request.conversation_history, key=reference)
     for number, turn in enumerate(request.continuation, start=1):
-        yield from _of_parts(turn, f"step {number} of this turn")
+        yield from _of_parts(turn, f"step {number} of this turn", reference)
     yield from _of_facts(request.runtime_ctx, said)
     yield from _of_spans(request.runtime_ctx.spans, said)
     for part in request.attachments:
@@ -222,17 +257,20 @@ def _unvouched(said: Trust) -> Trust:
     return Trust.UNTRUSTED if said is Trust.UNTRUSTED else Trust.SELF
 
 
-def _of_history(turns: tuple[Turn, ...]) -> tuple[Told, ...]:
-    numbered = enumerate(turns)
-    found = (_TURNS.remember(partial(_of_turn, at), turn, key=at) for at, turn in numbered)
+def _of_history(reference: frozenset[str], turns: tuple[Turn, ...]) -> tuple[Told, ...]:
+    found = (
+        _TURNS.remember(partial(_of_turn, at, reference), turn, key=(at, reference))
+        for at, turn in enumerate(turns)
+    )
     return tuple(told for one in found for told in one)
 
 
-def _of_turn(number: int, turn: Turn) -> tuple[Told, ...]:
-    return tuple(_of_parts(turn, f"turn {number}"))
+def _of_turn(number: int, reference: frozenset[str], turn: Turn) -> tuple[Told, ...]:
+    return tuple(_of_parts(turn, f"turn {number}", reference))
 
 
-def _of_parts(turn: Turn, place: str) -> Iterator[Told]:
+def _of_parts(turn: Turn, place: str, reference: frozenset[str]) -> Iterator[Told]:
+    """`reference` are the tools whose answers are reference data: they neither taint nor clear."""
     for part in turn.parts:
         match part:
             case TextPart() | ReasoningPart():
@@ -241,7 +279,8 @@ def _of_parts(turn: Turn, place: str) -> Iterator[Told]:
                 call = part.raw or json.dumps(part.arguments, ensure_ascii=False, default=str)
                 yield call, turn.lineage, f"{place}, the call of {part.name}"
             case ToolResultPart():
-                yield part.text, Trust.UNTRUSTED, f"{place}, the result of {part.name}"
+                trust = Trust.REFERENCE if part.name in reference else Trust.UNTRUSTED
+                yield part.text, trust, f"{place}, the result of {part.name}"
             case MediaPart():
                 yield from _of_media(part, turn.lineage)
 
@@ -283,23 +322,27 @@ def _of_tool(tool: ToolDeclaration) -> Iterator[Told]:
         yield f"{tool.description}\n{schema}", Trust.UNTRUSTED, f"the tool {tool.name}"
 
 
-def _untrusted(texts: list[tuple[str, str]]) -> UntrustedText:
-    texts = [(text, source) for text, source in texts if text]
+def _untrusted(texts: list[tuple[str, str, str]]) -> UntrustedText:
+    texts = [one for one in texts if one[0]]
     if not texts:
         return UntrustedText()
-    digits = [strip_grouping(text) for text, _ in texts]
-    split = [text.split(" ") for text, _ in texts]
+    dense = [tight(text) for text, _, _ in texts]
+    told = [_known_words(text) for text, _, _ in texts]
+    prose = [_known_words(said) for _, said, _ in texts]
+    split = [text.split(" ") for text, _, _ in texts]
     words = tuple(sorted(set[str]().union(*split)))
     return UntrustedText(
-        _APART.join(text for text, _ in texts),
+        _APART.join(text for text, _, _ in texts),
         words,
         frozenset[tuple[str, str]]().union(*map(pairwise, split)),
         " ".join(word for word in words if MARK.search(word)),
         " ".join(word for word in words if len(word) >= SHORTEST),
-        _APART.join(digits),
-        tuple(source for _, source in texts),
-        _starts(text for text, _ in texts),
-        _starts(digits),
+        _APART.join(dense),
+        _APART.join(told),
+        _APART.join(prose),
+        frozenset(amount for _, said, _ in texts for amount in amounts_in(said)),
+        tuple(source for _, _, source in texts),
+        (_starts(text for text, _, _ in texts), _starts(dense), _starts(told), _starts(prose)),
     )
 
 
@@ -312,7 +355,18 @@ def _starts(texts: Iterable[str]) -> tuple[int, ...]:
 
 
 def _clearing(texts: list[str]) -> Clearing:
-    return Clearing(_APART.join(texts), frozenset[str]().union(*map(_places, texts)))
+    tokens = frozenset[str]().union(*map(_places, texts))
+    return Clearing(
+        _APART.join(texts),
+        tokens,
+        frozenset(map(tight, tokens)),
+        _APART.join(map(_known_words, texts)),
+        frozenset(amount for text in texts for amount in amounts_in(text)),
+    )
+
+
+def _known_words(text: str) -> str:
+    return _short_words(text) if len(text) <= _SHORT else words_of(text)
 
 
 def _places(text: str) -> tuple[str, ...]:
@@ -326,3 +380,4 @@ def _all_places(text: str) -> tuple[str, ...]:
 
 _known_places = lru_cache(maxsize=4096)(_all_places)
 _known_normal = lru_cache(maxsize=4096)(normal)
+_short_words = lru_cache(maxsize=4096)(words_of)

@@ -1,9 +1,10 @@
 """Which values of a payload came from untrusted text and from nowhere else.
 
 Looked at is every string and every key: the whole, its lines, words in a row, and the addresses and
-numbers in it, also under one layer of encoding; and short strings that follow each other, as one. A
-value of the model's own making, and one that it changed beyond what `likeness` sees through, is not
-found here: that is what the policy `strict` is for.
+numbers in it, also under other writings; short strings that follow each other, as one; and values
+of any length where the field says that they decide who gets what. A value of the model's own
+making, and one that it changed beyond what `likeness` and `encodings` see through, is not found
+here: that is what the policy `strict` is for.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from mentis.values.act import TaintedValue
 from mentis.values.json import JsonObject
 
 from .addresses import addresses, leads_somewhere, numbers
-from .likeness import TooMuch, normal, readings
-from .seen import SHORTEST, Clearing, SeenRequest, UntrustedText
+from .encodings import all_readings, readings
+from .fields import HANDLES, ID_WORDS, ActFields, FieldKind, words_of_name
+from .likeness import TooMuch, normal, tight
+from .seen import SHORTEST, Clearing, Form, SeenRequest, UntrustedText
+from .short_words import amounts_in, phrase_of
 
 MOST_PAYLOAD = 2 * 1024 * 1024  # characters in all
 MOST_VALUES = 50_000  # strings, keys and numbers
@@ -34,10 +38,15 @@ _MOST_WORDS = 13  # of one letter each, they are that long
 _FOLLOW = b"\1" * (_WORDS - 1)
 _EXACT = 10**15  # a larger float has lost its last digits
 _MOST_JOINED, _SHORTEST_JOINED = 64, 8  # characters: a longer string is looked at by itself
+_MOST_BESIDE = 6  # strings beside each other that may make one value
+_SHORTEST_BESIDE, _LONGEST_TIGHT = 10, 200
+_NEAR = 64  # characters before a number, in which a word says what it numbers
+_MOST_SHORT = 200  # characters of what is compared as a short value
 _PLAIN = re.compile(r"[A-Za-z_ -]{0,11}")  # a word or two: most keys are no more
 _NO_TEXT = (bool, dict, list, tuple, Mapping)
 # Something to look for, normalised: words in a row, an address, or digits.
-_Piece: TypeAlias = tuple[Literal["words", "address", "digits"], str]
+_Piece: TypeAlias = tuple[Literal["words", "address", "tight", "told", "prose", "amount"], str]
+_NO_FIELDS = ActFields({})
 
 
 class _Path(NamedTuple):
@@ -47,24 +56,50 @@ class _Path(NamedTuple):
     step: str | int = ""
 
 
-def tainted_in(payload: JsonObject, seen: SeenRequest) -> tuple[TaintedValue, ...]:
-    """The first of them, each with the source of the text it stands in; TooMuch if it is that."""
+class _Leaf(NamedTuple):
+    path: _Path
+    text: str
+    role: Literal["key", "text", "number"]
+
+
+def tainted_in(
+    payload: JsonObject, seen: SeenRequest, fields: ActFields | None = None
+) -> tuple[TaintedValue, ...]:
+    """The first of them, each with the source of the text it stands in; TooMuch if it is that.
+
+    `fields` are those that the act declares: without them short values are not looked at.
+    """
     if seen.too_much:
         raise TooMuch(seen.too_much)
     if not seen.untrusted.sources:
         return ()
     search, found = _Search(seen), list[TaintedValue]()
     leaves = list[tuple[_Path, str]]()
-    for path, value, joins in _leaves(payload):
+    known = fields or _NO_FIELDS
+    for path, value, role in _leaves(payload):
+        if role == "key" and value in known.names:
+            continue
+        before = len(found)
         if not _PLAIN.fullmatch(value):
             found += search.search_value(path, value)
+        kind = None if fields is None or role == "key" else fields.kind(_field_name(path))
+        if kind is not None and len(found) == before:
+            found += search.search_short(path, value, kind, known.act)
         if len(found) >= MOST_TAINTED:
             break
-        if joins and len(value) <= _MOST_JOINED:
+        if role != "key" and len(value) <= _MOST_JOINED:
             leaves.append((path, value))
     if not found:
         found += search.search_joined(leaves)
     return tuple(found[:MOST_TAINTED])
+
+
+def _field_name(path: _Path) -> str:
+    """Of the field that it is in: what is listed is in that of the list."""
+    way: _Path | None = path
+    while way is not None and isinstance(way.step, int):
+        way = way.before
+    return "" if way is None else str(way.step)
 
 
 class _Search:
@@ -79,9 +114,9 @@ class _Search:
     def search_value(self, path: _Path, value: str) -> Sequence[TaintedValue]:
         """The value as a whole, or else what is in it."""
         found: dict[str, str] = {}
-        for text in (value, *readings(value)):
+        for text in self._readings(value):
             whole = normal(text)
-            if len(whole) >= SHORTEST and (source := self._source(("words", whole))):
+            if len(whole) >= SHORTEST and (source := self._source_of_whole(whole)):
                 return (TaintedValue(_pointer(path), _shown(value), source),)
             if leads_somewhere(whole) or not text.isprintable():  # no line ends in what is
                 found |= self._inside(text, whole)
@@ -92,6 +127,44 @@ class _Search:
             for one, source in found.items()
             if not any(one in other for other in found if other != one)
         ]
+
+    def _readings(self, value: str) -> Iterator[str]:
+        """What the owner wrote just so is not turned round."""
+        if self._stands_in_clearing(normal(value)):
+            return iter((value, *readings(value)))
+        return all_readings(value)
+
+    def search_short(
+        self, path: _Path, value: str, kind: FieldKind, act: frozenset[str]
+    ) -> Sequence[TaintedValue]:
+        """A value of any length, in a field that decides who gets what. What a tool counts or names
+        itself, as a whole field of its result, is no prose and taints none of its own kind."""
+        if len(value) > _MOST_SHORT:
+            return ()
+        piece: Literal["told", "prose"] = "prose" if kind in HANDLES else "told"
+        near = frozenset(words_of_name(_field_name(path))) | ID_WORDS if kind == "id" else None
+        for text in self._readings(value):
+            whole = normal(text)
+            pieces: list[_Piece] = [(piece, phrase_of(whole))]
+            if kind == "amount":
+                pieces = [("amount", one) for one in amounts_in(whole)] or pieces
+            for one in pieces:
+                if near and one[1].strip().isdecimal():
+                    source = self._source_of_number(one[1], near, act)
+                else:
+                    source = one[1] and self._source(one)
+                if source:
+                    return (TaintedValue(_pointer(path), _shown(value), source),)
+        return ()
+
+    def _source_of_whole(self, whole: str) -> str | None:
+        """As it is written, or with something else between its letters and digits."""
+        if source := self._source(("words", whole)):
+            return source
+        dense = tight(whole)
+        if not SHORTEST <= len(dense) <= _LONGEST_TIGHT or self._is_cleared(("words", whole)):
+            return None
+        return self._source(("tight", dense))
 
     def search_joined(self, leaves: Sequence[tuple[_Path, str]]) -> Sequence[TaintedValue]:
         """A command or an address that was cut into strings, each of which says too little."""
@@ -104,10 +177,11 @@ class _Search:
             whole = normal(text)
             if len(whole) >= _SHORTEST_JOINED and (source := self._source(("words", whole))):
                 return (TaintedValue(_pointer(path), _shown(text), source),)
-        return self._run_together(leaves)
+        return self._run_together(leaves) or self._beside(leaves)
 
     def _run_together(self, leaves: Sequence[tuple[_Path, str]]) -> Sequence[TaintedValue]:
-        """Those of each list, and those without a blank in them, without one between them."""
+        """Those of each list, and those without a blank in them, without one between them; numbers
+        with one, too: they may be the codes of letters."""
         groups: dict[object, list[tuple[_Path, str]]] = {}
         for path, value in leaves:
             if isinstance(path.step, int):
@@ -115,9 +189,26 @@ class _Search:
             if " " not in value:
                 groups.setdefault("", []).append((path, value))
         for some in groups.values():
-            text = "".join(value for _, value in some)
-            if len(some) > 1 and (found := self.search_value(some[0][0], text)):
-                return found
+            texts = [value for _, value in some]
+            numbered = all(map(str.isdecimal, texts))
+            for text in ("".join(texts), *((" ".join(texts),) if numbered else ())):
+                if len(some) > 1 and (found := self.search_value(some[0][0], text)):
+                    return found
+        return ()
+
+    def _beside(self, leaves: Sequence[tuple[_Path, str]]) -> Sequence[TaintedValue]:
+        """Name, host and end of an address in arguments of their own, forwards and backwards."""
+        dense = [(path, one) for path, value in leaves if (one := tight(normal(value)))]
+        for some in (dense, dense[::-1]):
+            for first, (path, text) in enumerate(some):
+                if self._in(text, self._untrusted.tight) < 0:
+                    continue
+                for _, more in some[first + 1 : first + _MOST_BESIDE]:
+                    text += more  # noqa: PLW2901
+                    if len(text) > _LONGEST_TIGHT:
+                        break
+                    if len(text) >= _SHORTEST_BESIDE and (source := self._source(("tight", text))):
+                        return (TaintedValue(_pointer(path), _shown(text), source),)
         return ()
 
     def _in_a_row(self, whole: str) -> dict[str, str]:
@@ -160,17 +251,58 @@ class _Search:
             self._known[piece] = source and (None if self._is_cleared(piece) else source)
         return self._known[piece]
 
+    def _source_of_number(
+        self, phrase: str, near: frozenset[str], act: frozenset[str]
+    ) -> str | None:
+        """Where prose says it as what it is: a number is one of a file after `file`, `number` or
+        what is done with it, in quotes or after `#`, and not where it is a day of June. So it is
+        with the owner's words, which clear it."""
+        number, untrusted, clearing = phrase.strip(), self._untrusted, self._clearing
+        if self._is_named(number, near, clearing.told, clearing.text, unsure=False):
+            return None
+        if not self._is_named(number, near | act, untrusted.prose, untrusted.text, unsure=True):
+            return None
+        return self._source_in("prose", phrase) or untrusted.sources[0]
+
+    def _is_named(
+        self, number: str, names: frozenset[str], words: str, text: str, *, unsure: bool
+    ) -> bool:
+        """`unsure` is the answer where it stands in too many places to look at each."""
+        if any(self._in(one, text) >= 0 for one in (f"'{number}'", f"`{number}`", f"#{number} ")):
+            return True
+        place = -1
+        for _ in range(_MOST_PLACES):
+            place = self._in(f" {number} ", words, place + 1)
+            if place < 0:
+                return False
+            if not names.isdisjoint(words[max(0, place - _NEAR) : place].split(" ")[-3:]):
+                return True
+        return unsure
+
     def _find(self, piece: _Piece) -> str | None:
-        untrusted, (kind, text) = self._untrusted, piece
-        if kind == "digits":
-            place = self._in(text, untrusted.digits)
-            return untrusted.source_of_digits(place) if place >= 0 else None
-        if kind == "address" and self._in(text, untrusted.marked) < 0:
+        kind, text = piece
+        match kind:
+            case "tight" | "told" | "prose":
+                return self._source_in(kind, text)
+            case "amount":
+                return self._source_of_amount(text)
+            case "address":
+                if self._in(text, self._untrusted.marked) >= 0:
+                    return self._source_in("text", text)
+                dense = tight(text)
+                return self._source_in("tight", dense) if len(dense) >= SHORTEST else None
+            case "words":
+                return self._source_in("text", text) if self._may_hold(text) else None
+
+    def _source_in(self, form: Form, text: str) -> str | None:
+        place = self._in(text, self._untrusted.in_form(form))
+        return self._untrusted.source(form, place) if place >= 0 else None
+
+    def _source_of_amount(self, amount: str) -> str | None:
+        """Where it stands, if it is there to be found as it is written here."""
+        if amount not in self._untrusted.amounts:
             return None
-        if kind == "words" and not self._may_hold(text):
-            return None
-        place = self._in(text, untrusted.text)
-        return untrusted.source(place) if place >= 0 else None
+        return self._source_in("prose", f" {amount} ") or self._untrusted.sources[0]
 
     def _may_hold(self, text: str) -> bool:
         """Cheaper than to look: words in the middle have to follow each other there as well."""
@@ -197,8 +329,19 @@ class _Search:
     def _is_cleared(self, piece: _Piece) -> bool:
         """Addresses and numbers as a whole; words where they stand for themselves."""
         kind, sought = piece
-        if kind != "words":
-            return sought in self._clearing.tokens
+        match kind:
+            case "address":
+                return sought in self._clearing.tokens
+            case "tight":
+                return sought in self._clearing.tight
+            case "told" | "prose":
+                return self._in(sought, self._clearing.told) >= 0
+            case "amount":
+                return sought in self._clearing.amounts
+            case "words":
+                return self._stands_in_clearing(sought)
+
+    def _stands_in_clearing(self, sought: str) -> bool:
         text, start = self._clearing.text, 0
         for _ in range(_MOST_PLACES):
             place = self._in(sought, text, start)
@@ -219,7 +362,7 @@ def _pieces(text: str, whole: str) -> Iterator[_Piece]:
     for one in addresses(whole, single=" " not in whole):
         yield "address", one
     for one in numbers(whole):
-        yield "digits", one
+        yield "tight", one
 
 
 def _row(words: list[str], follow: bytes, start: int) -> str:
@@ -241,11 +384,8 @@ def _goes_on(character: str) -> bool:
     return character.isalnum() or character == "_" or bool(unicodedata.combining(character))
 
 
-def _leaves(payload: JsonObject) -> Iterator[tuple[_Path, str, bool]]:
-    """Every string, key and number as text, with the way to it, in the order they are written.
-
-    Of strings also that they may belong to what stands beside them.
-    """
+def _leaves(payload: JsonObject) -> Iterator[_Leaf]:
+    """Every string, key and number as text, with the way to it, in the order they are written."""
     left: list[tuple[_Path, object]] = [(_Path(), payload)]
     size = count = 0
     while left:
@@ -258,8 +398,9 @@ def _leaves(payload: JsonObject) -> Iterator[tuple[_Path, str, bool]]:
             size += len(one)
         if size > MOST_PAYLOAD or count > MOST_VALUES:
             raise TooMuch("the payload is too large to be compared with what the model was shown")
+        role = "key" if text is None else "text" if isinstance(value, str) else "number"
         for way, one in texts:
-            yield way, one, isinstance(value, str)
+            yield _Leaf(way, one, role)
         inner.reverse()
         left += inner
 

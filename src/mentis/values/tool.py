@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from .json import JsonObject
 from .trust import Trust
-from .value import Value
+from .value import LATE, Value
 
 NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
 
@@ -18,7 +18,8 @@ class ToolDeclaration(Value):
     `strict` asks the provider to hold the model to it. True: wherever the provider can, with
     optional fields as nullable ones; where it cannot, the schema goes out as it is, with a loss.
     None: only where the schema is in that form already, so that no byte of it changes. False:
-    never.
+    never. `reference`: what it answers is reference data (contacts, prices, opening hours), which
+    nobody outside can write: its values do not taint. Its words are text from outside all the same.
     """
 
     name: str
@@ -28,3 +29,4 @@ class ToolDeclaration(Value):
     idempotent: bool = False
     trust: Trust = Trust.REFERENCE
     strict: bool | None = None
+    reference: bool = field(default=False, metadata=LATE)
