@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TypeAlias, TypeVar
 
 import anyio
@@ -74,10 +75,15 @@ class Streamed(Response):
         failures: list[MentisError] = []
         started = False
 
+        def emit(piece: bytes) -> None:
+            # Work that is just being cancelled may still have something to say, to nobody.
+            with suppress(anyio.BrokenResourceError):
+                pieces.send_nowait(piece)
+
         async def produce() -> None:
             with pieces:
                 try:
-                    await self._work(pieces.send_nowait)
+                    await self._work(emit)
                 except MentisError as error:
                     failures.append(error)
 
