@@ -355,6 +355,7 @@ def test_completion_knows_the_commands() -> None:
     assert {line.partition(",")[2] for line in done.stdout.split()} == {
         "call",
         "chat",
+        "compare",
         "compose",
         "cost",
         "completion",

@@ -34,6 +34,7 @@ OPERATIONS: tuple[ApiOperation, ...] = tuple(row for table in TABLES for row in 
 _PROGRAM = "it is a program of its own, which runs beside the server"
 _MACHINE = "it is about this machine, and not about a home"
 _VOUCHING = "what may run here, and where keys go, is said by a person at the machine"
+_WITNESS = "a witness is no home; it runs on another machine, and has an HTTP surface of its own"
 _MEASURE = "it measures, with files of the machine"
 # Commands that have no operation, or only a part of one.
 NO_OPERATION: Mapping[str, str] = {
@@ -61,6 +62,11 @@ NO_OPERATION: Mapping[str, str] = {
     "ledger accept-rollback": "it is decided where the checkpoints are kept, with their files",
     "ledger anchor add": "it names places on the disks of the machine",
     "ledger anchor remove": "it names places on the disks of the machine",
+    "ledger anchor quorum": "how many must sign is kept with the keys, by a person at the machine",
+    "witness init": _WITNESS,
+    "witness serve": _WITNESS,
+    "witness show": _WITNESS,
+    "witness watch": _WITNESS,
     "manifest build": f"{_MACHINE}: it embeds ahead what is else embedded when it is needed",
     "manifest check": f"{_MACHINE}: it looks at what was embedded ahead",
     "eval run": _MEASURE,
