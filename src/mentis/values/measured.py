@@ -28,8 +28,8 @@ _DRIFT = 2000  # clocks are slewed by one part in so many at most
 
 
 @dataclass(frozen=True, slots=True)
-class ClockReading(Value):
-    """Both clocks at one moment. Without a boot only the wall clock is known."""
+class ClockReading:
+    """Both clocks at one moment, never stored. Without a boot only the wall clock is known."""
 
     shown: datetime
     boot: str = ""
