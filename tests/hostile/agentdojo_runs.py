@@ -67,7 +67,7 @@ REFERENCE = frozenset(
         *("get_dietary_restrictions_for_all_restaurants", "get_flight_information"),
         *("get_contact_information_for_restaurants", "get_all_car_rental_companies_in_city"),
         *("get_car_types_available", "get_car_fuel_options", "get_car_rental_address"),
-        *("get_car_price_per_day"),
+        "get_car_price_per_day",
         *("get_iban", "get_balance"),
     }
 )
