@@ -34,7 +34,7 @@ def at_terminal(
     process = subprocess.Popen(
         [sys.executable, "-c", code],
         cwd=cwd,
-        env={**environ, "TERM": "xterm-256color"},
+        env={**_sizeless(environ), "TERM": "xterm-256color"},
         stdin=follower,
         stdout=follower,
         stderr=follower,
@@ -51,6 +51,11 @@ def at_terminal(
     finally:
         process.kill()
         os.close(leader)
+
+
+def _sizeless(environ: Mapping[str, str]) -> dict[str, str]:
+    """The terminal says itself how large it is."""
+    return {name: value for name, value in environ.items() if name not in ("COLUMNS", "LINES")}
 
 
 def _press(leader: int, key: str) -> None:

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from .app.home_backup import BackupInfo, BackupResult, backup_home, list_backups
     from .app.home_restore import RestoreResult, restore_home
     from .record.adoption import Adoption, adopt_home
-    from .tools.reach import Reach, list_reach, revoke_reach
+    from .tools.reach import HomeReach, list_reach, revoke_reach
 
 _HOMES = {
     "Adoption": "record.adoption",
     "BackupInfo": "app.home_backup",
     "BackupResult": "app.home_backup",
-    "Reach": "tools.reach",
+    "HomeReach": "tools.reach",
     "RestoreResult": "app.home_restore",
     "adopt_home": "record.adoption",
     "backup_home": "app.home_backup",
@@ -33,7 +33,7 @@ __all__ = (
     "Adoption",
     "BackupInfo",
     "BackupResult",
-    "Reach",
+    "HomeReach",
     "RestoreResult",
     "adopt_home",
     "backup_home",

@@ -154,7 +154,7 @@ async def test_a_seal_that_is_not_ours_raises_nothing(tmp_path: Path) -> None:
     assert sorted(told) == [
         "refused: a sense says itself whom it can be trusted by",
         "refused: the seal on it is not this home's",
-        "refused: the seal on it is not this home's",
+        "refused: this sense: the text holds a lone surrogate at pointer /seal",
     ]
     assert (foreign.get("seal"), foreign["trust"]) == (None, "untrusted")
     with pytest.raises(BadInput):

@@ -18,7 +18,7 @@ from mentis.settings.sources import load_settings
 from mentis.stores.files.key_folder import config_folder
 from mentis.stores.files.trusted import TrustedTools
 from mentis.surfaces.cli.main import run
-from mentis.tools.reach import Reach, list_reach, revoke_reach
+from mentis.tools.reach import HomeReach, list_reach, revoke_reach
 from mentis.tools.trust import acts_digest
 
 STRANGER = """
@@ -62,7 +62,7 @@ def home(tmp_path: Path) -> Path:
     return path
 
 
-def rows(home: Path) -> dict[str, Reach]:
+def rows(home: Path) -> dict[str, HomeReach]:
     return {row.name: row for row in list_reach(home)}
 
 

@@ -13,6 +13,7 @@ import html
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from urllib.parse import unquote
 
@@ -164,15 +165,16 @@ def _decoded(
         try:
             said = decode(found[0])
             plain = said if isinstance(said, str) else _text(said)
-        except (binascii.Error, ValueError, OverflowError, zlib.error):
+        except (binascii.Error, ValueError, OverflowError):
             continue
         if len(plain) > 3 and all(one.isprintable() or one.isspace() for one in plain):
             yield plain
 
 
 def _text(decoded: bytes) -> str:
-    if decoded[:2] == b"\x1f\x8b" or decoded[:1] == b"\x78":
-        decoded = zlib.decompressobj(47).decompress(decoded, _MOST_INFLATED)
+    if decoded[:2] == b"\x1f\x8b" or decoded[:1] == b"x":
+        with suppress(zlib.error):  # a word may begin with an x, too
+            decoded = zlib.decompressobj(47).decompress(decoded, _MOST_INFLATED)
     if len(decoded) > 3 and decoded[1::2].count(0) * 2 > len(decoded) - 2:
         return decoded.decode("utf-16-le")
     if len(decoded) > 3 and decoded[::2].count(0) * 2 > len(decoded) - 2:

@@ -13,6 +13,7 @@ from anyio import to_thread
 
 from mentis.errors import MentisError
 from mentis.home.parts import Parts
+from mentis.ports.clock import read_clock
 from mentis.settings.settings import Settings
 from mentis.settle.readers import reader_for
 from mentis.stores.files.home import Home
@@ -73,7 +74,7 @@ class PaidCalls:
             self.home,
             attempt.rendering,
             route=models.route,
-            now=models.clock.now(),
+            now=read_clock(models.clock),
             environ=self.parts.variables,
         )
         await to_thread.run_sync(check)

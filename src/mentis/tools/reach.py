@@ -40,7 +40,7 @@ _TAKEN_BACK = ("trusted", "stale")
 
 
 @dataclass(frozen=True, slots=True)
-class Reach(Value):
+class HomeReach(Value):
     """One thing that a home may do outside of it. `name` is what takes it back."""
 
     name: str
@@ -51,7 +51,7 @@ class Reach(Value):
     allow: str = ""  # the command that allows it, while nobody has
 
 
-def list_reach(home: str | Path, parts: Parts | None = None) -> tuple[Reach, ...]:
+def list_reach(home: str | Path, parts: Parts | None = None) -> tuple[HomeReach, ...]:
     """Everything that the settings of a home name, and everything that was allowed and they name no
     more. Nothing is started, called or opened for it. It blocks.
     """
@@ -61,7 +61,7 @@ def list_reach(home: str | Path, parts: Parts | None = None) -> tuple[Reach, ...
     return tuple(_Looked(place, settings, parts.variables).rows())
 
 
-def revoke_reach(home: str | Path, name: str, parts: Parts | None = None) -> Reach:
+def revoke_reach(home: str | Path, name: str, parts: Parts | None = None) -> HomeReach:
     """What was allowed is allowed no more. UsageError for what nobody has to allow. It blocks."""
     parts = parts or Parts()
     rows = {row.name: row for row in list_reach(home, parts)}
@@ -102,7 +102,7 @@ class _Looked:
     settings: Settings
     environ: Mapping[str, str]
 
-    def rows(self) -> Iterator[Reach]:
+    def rows(self) -> Iterator[HomeReach]:
         yield from self._routes()
         yield from self._acts()
         yield from self._tools()
@@ -110,7 +110,7 @@ class _Looked:
         yield from self._servers()
         yield from self._recorder()
 
-    def _routes(self) -> Iterator[Reach]:
+    def _routes(self) -> Iterator[HomeReach]:
         """A key is allowed for a server, whichever routes name both; without one there is nothing
         to allow.
         """
@@ -125,7 +125,7 @@ class _Looked:
                 named.setdefault(target, []).append(route)
             elif server:
                 what = f"what the model is told to {server}"
-                yield Reach(f"route:{route.name}", "send", what, (), "free")
+                yield HomeReach(f"route:{route.name}", "send", what, (), "free")
         for target, routes in named.items():
             yield self._key(keys, target, routes)
         for target in keys.trusted_targets():
@@ -134,11 +134,11 @@ class _Looked:
 
     def _key(
         self, keys: RouteKeys, target: KeyTarget, routes: tuple[Route, ...] | list[Route]
-    ) -> Reach:
+    ) -> HomeReach:
         state: ReachState = keys.trust_in(target) if routes else "stale"
         names = ", ".join(route.name for route in routes)
         by = f" (routes: {names})" if names else ""
-        return Reach(
+        return HomeReach(
             f"key:{target.variable}@{target.server}",
             "send",
             f"{target.variable}, and what the model is told, to {target.server}{by}",
@@ -147,7 +147,7 @@ class _Looked:
             f"mentis routes trust {routes[0].name}" if state == "untrusted" else "",
         )
 
-    def _acts(self) -> Iterator[Reach]:
+    def _acts(self) -> Iterator[HomeReach]:
         chosen = self.settings.model.acts
         opened = opening_settings(chosen)
         if not opened:
@@ -155,18 +155,18 @@ class _Looked:
         state = self._state(BUILTIN, acts_digest(self.home.path, chosen))
         what = "; ".join(f"acts.{name} = {_said(value)}" for name, value in opened.items())
         does: ReachKind = "run" if chosen.programs else "reach"
-        yield Reach(f"tool:{BUILTIN}", does, what, (), state, _allow(BUILTIN, state))
+        yield HomeReach(f"tool:{BUILTIN}", does, what, (), state, _allow(BUILTIN, state))
 
-    def _tools(self) -> Iterator[Reach]:
+    def _tools(self) -> Iterator[HomeReach]:
         named = self.settings.model.tools
         for name, tool in sorted(named.items()):
             try:
                 state = self._state(name, source_digest(self.home.path, tool))
             except MentisError as error:
                 what = f"{_source(tool)} (cannot be read: {error.message})"
-                yield Reach(f"tool:{name}", _does(tool), what, (), "unknown")
+                yield HomeReach(f"tool:{name}", _does(tool), what, (), "unknown")
                 continue
-            yield Reach(
+            yield HomeReach(
                 f"tool:{name}",
                 _does(tool),
                 _source(tool),
@@ -176,7 +176,7 @@ class _Looked:
             )
         for name in TrustedTools(config_folder(self.environ)).trusted_parts(self.home.path):
             if name not in named and (name != BUILTIN or not self._opens()):
-                yield Reach(f"tool:{name}", "run", "the settings name it no more", (), "stale")
+                yield HomeReach(f"tool:{name}", "run", "the settings name it no more", (), "stale")
 
     def _opens(self) -> bool:
         return bool(opening_settings(self.settings.model.acts))
@@ -187,7 +187,7 @@ class _Looked:
         trusted = TrustedTools(config_folder(self.environ))
         return "trusted" if trusted.is_trusted(self.home.path, name, digest) else "untrusted"
 
-    def _anchors(self) -> Iterator[Reach]:
+    def _anchors(self) -> Iterator[HomeReach]:
         """Each checkpoint is told to them; a git repository may be pushed elsewhere."""
         named = self.settings.model.ledger.anchors
         whole = {whole_name(self.home, name): name for name in named}
@@ -203,24 +203,24 @@ class _Looked:
             kind, _, place = path.partition(":")
             allow = f"mentis ledger anchor add --{kind} {place}" if state == "untrusted" else ""
             what = f"checkpoints to {place}"
-            yield Reach(f"anchor:{path}", "write", what, (), state, allow)
+            yield HomeReach(f"anchor:{path}", "write", what, (), state, allow)
 
-    def _servers(self) -> Iterator[Reach]:
+    def _servers(self) -> Iterator[HomeReach]:
         chosen = self.settings.model.ledger
         if "postgres" in (chosen.store, self.settings.model.memories.store):
             place = _without_secrets(chosen.url) or f"where {chosen.url_env} says"
             variables = (chosen.url_env,) if chosen.url_env else ()
-            yield Reach("server:postgres", "reach", f"the database {place}", variables, "free")
+            yield HomeReach("server:postgres", "reach", f"the database {place}", variables, "free")
 
-    def _recorder(self) -> Iterator[Reach]:
+    def _recorder(self) -> Iterator[HomeReach]:
         """Only while `mentis record` runs, which is started by a person."""
         chosen = self.settings.model.recorder
         for name, url in sorted(chosen.targets.items()):
             what = f"calls of recorded programs, with their keys, to {url}"
-            yield Reach(f"forward:{name}", "send", what, (), "free")
+            yield HomeReach(f"forward:{name}", "send", what, (), "free")
         if chosen.tunnel_hosts:
             hosts = ", ".join(chosen.tunnel_hosts)
-            yield Reach(
+            yield HomeReach(
                 "forward:tunnels", "reach", f"unread, for recorded programs: {hosts}", (), "free"
             )
 

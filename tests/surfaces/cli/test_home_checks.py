@@ -62,6 +62,7 @@ def test_health_is_a_checklist_with_what_to_do(
         "tools": "ok",
         "ticks": "ok",
         "memory files": "ok",
+        "clock": "ok",
     }
     home.chmod(0o755)
     monkeypatch.setattr("mentis.app.home_checks.has_checker", lambda: False)

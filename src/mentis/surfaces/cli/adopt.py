@@ -16,7 +16,7 @@ from .report import Note, Report, Text, prints_report
 @home_option
 @prints_report
 def adopt(*, yes: bool) -> Report:
-    """Make a copy of a home a home of its own: a new log and a new key.
+    """Make a copy a home of its own, with a new log and key.
 
     A copy is read until then, since two that write under one log are a fork of its record. Its
     record goes on from where it was copied, with an entry in each chain that names both logs and is

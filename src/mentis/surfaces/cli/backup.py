@@ -64,7 +64,7 @@ def backup(file: Path, *, keep: int | None, listed: bool) -> Report:
 @home_option
 @prints_report
 def restore(file: Path, folder: Path | None, *, at: int | None, yes: bool) -> Report:
-    """Make a home of a backup, in FOLDER or in the place of the home.
+    """Make a home of a backup: a new one, or in its old place.
 
     Everything is compared with its digests before it takes its place; a home that stands there is
     moved aside, never overwritten. In its old place it is the home it was; what was recorded since

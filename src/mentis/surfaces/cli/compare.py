@@ -108,7 +108,7 @@ def compare(
     yes: bool,
     **given: object,
 ) -> Report:
-    """Answer the messages of a file in two ways, check every answer, and count.
+    """Answer messages in two ways, check every answer, and count.
 
     KEY=VALUE is route=NAME, model=NAME, prompts=FILE (a zip from `mentis prompts export`, or the
     folder of a prompt set) or block:ID=FILE, and may be repeated. Without --a, A is as things are.

@@ -18,7 +18,7 @@ from .shown import safe
 from .tables import TextTable
 
 if TYPE_CHECKING:
-    from mentis.tools.reach import Reach
+    from mentis.tools.reach import HomeReach
 
 
 @click.group(invoke_without_command=True)
@@ -83,5 +83,5 @@ def revoke(names: tuple[str, ...], *, everything: bool, yes: bool) -> Report:
     return Report({"revoked": done}, [*lines, Note(f"{quantity(len(done), 'thing')} taken back")])
 
 
-def _row(one: Reach) -> tuple[str, ...]:
+def _row(one: HomeReach) -> tuple[str, ...]:
     return (one.name, one.does, one.what, ", ".join(one.variables) or "-", one.state)
