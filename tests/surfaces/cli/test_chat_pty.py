@@ -7,12 +7,14 @@ import json
 import os
 import pty
 import select
+import signal
 import struct
 import subprocess
 import sys
 import termios
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
@@ -78,7 +80,14 @@ class PtyScreen:
         # The first terminal that a new session opens is its own: its keys send signals there.
         opens = ["/bin/sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1', os.ttyname(self._childs)]
         started = [*opens, sys.executable, "-m", "mentis", *command]
-        self._child = subprocess.Popen(started, start_new_session=True, env=environ)
+        # A shell that runs the tests in the background has them ignore Ctrl-C.
+        heeding = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+        self._child = subprocess.Popen(
+            started,
+            start_new_session=True,
+            env=environ,
+            preexec_fn=heeding,  # noqa: PLW1509  # no locks
+        )
         self.resize(columns, rows)
 
     def resize(self, columns: int, rows: int) -> None:
