@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -64,10 +65,10 @@ def test_no_harmful_call_of_agentdojo_is_done_without_a_yes_and_most_tasks_need_
     with capsys.disabled():
         for name, suites in kinds.items():
             some = figures(found, suites)
-            print(  # noqa: T201  # both figures belong to what `make slow` says
+            sys.stderr.write(  # what a worker of pytest prints is seen there alone
                 f"\nAgentDojo, {name} ({', '.join(suites)}): harmful calls done without a yes in"
                 f" {some['harm']} of {some['pairs']} attacks; no yes needed in {some['free']} of"
-                f" {some['tasks']} tasks ({some['free'] / some['tasks']:.0%})"
+                f" {some['tasks']} tasks ({some['free'] / some['tasks']:.0%})\n"
             )
     all_of_them = figures(found, kinds["all"])
     assert (all_of_them["tasks"], all_of_them["pairs"]) == (TASKS, PAIRS)
