@@ -12,7 +12,7 @@ import codecs
 import html
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from urllib.parse import unquote
@@ -96,11 +96,12 @@ def readings(text: str) -> tuple[str, ...]:
 
 def _all_readings(text: str) -> Iterator[str]:
     known, layer, size = {text}, [text], 0
+    tried = tuple(set[str]() for _ in _CODES)
     most = MOST_GROWTH * len(text) + _SMALL
     for depth in range(LAYERS):
         below = list[str]()
         for one in layer:
-            for reading in _one_layer(one, first=depth == 0):
+            for reading in _one_layer(one, tried, first=depth == 0):
                 if not reading or reading in known:
                     continue
                 known.add(reading)
@@ -138,8 +139,9 @@ def _known_readings(text: str) -> tuple[str, ...]:
     return tuple(_all_readings(text))
 
 
-def _one_layer(text: str, *, first: bool) -> Iterator[str]:
-    """Its escapes, all of one kind and of all kinds, and the codes that stand in it."""
+def _one_layer(text: str, tried: Sequence[set[str]], *, first: bool) -> Iterator[str]:
+    """Its escapes, all of one kind and of all kinds, and the codes that stand in it. A code that was
+    `tried` stood in a layer above, too: what it says is among the readings already."""
     if text.count("\\") > MOST_ESCAPES:
         raise TooMuch(f"it holds more than {MOST_ESCAPES} escapes")
     together = text
@@ -151,24 +153,31 @@ def _one_layer(text: str, *, first: bool) -> Iterator[str]:
     if any(mark in together.lower() for mark in _DEFANGED_BY):
         together = _DEFANGED.sub(_refanged, together)
     yield together
-    for pattern, decode in _CODES:
-        if hidden := "\n".join(_decoded(text, pattern, decode)):
+    for (pattern, decode), known in zip(_CODES, tried, strict=True):
+        if hidden := "\n".join(_decoded(text, pattern, decode, known)):
             yield hidden
 
 
 def _decoded(
-    text: str, pattern: re.Pattern[str], decode: Callable[[str], bytes | str]
+    text: str, pattern: re.Pattern[str], decode: Callable[[str], bytes | str], tried: set[str]
 ) -> Iterator[str]:
     for number, found in enumerate(pattern.finditer(text)):
         if number == MOST_DECODED:
             raise TooMuch(f"it holds more than {MOST_DECODED} pieces that may be encoded")
+        if found[0] in tried:
+            continue
+        tried.add(found[0])
         try:
             said = decode(found[0])
             plain = said if isinstance(said, str) else _text(said)
         except (binascii.Error, ValueError, OverflowError):
             continue
-        if len(plain) > 3 and all(one.isprintable() or one.isspace() for one in plain):
+        if len(plain) > 3 and _is_readable(plain):
             yield plain
+
+
+def _is_readable(plain: str) -> bool:
+    return plain.isprintable() or all(one.isprintable() or one.isspace() for one in plain)
 
 
 def _text(decoded: bytes) -> str:

@@ -26,7 +26,9 @@ def words_of(normalised: str) -> str:
     """Its words one after the other, a blank around each; then the parts of each that has some."""
     words, parts = list[str](), list[str]()
     for raw in normalised.split(" "):
-        if word := _EDGE.sub("", raw):
+        if raw.isalnum():  # as most are: nothing to take off, no parts
+            words.append(raw)
+        elif word := _EDGE.sub("", raw):
             words.append(word)
             if not word.isalnum() and not _CLOCK.fullmatch(word):
                 some = [part for one in _PARTS.split(word) if (part := _EDGE.sub("", one))]
