@@ -140,8 +140,8 @@ def _known_readings(text: str) -> tuple[str, ...]:
 
 
 def _one_layer(text: str, tried: Sequence[set[str]], *, first: bool) -> Iterator[str]:
-    """Its escapes, all of one kind and of all kinds, and the codes that stand in it. A code that was
-    `tried` stood in a layer above, too: what it says is among the readings already."""
+    """Its escapes, all of one kind and of all kinds, and the codes that stand in it. What a code
+    that was `tried` in a layer above says is among the readings already."""
     if text.count("\\") > MOST_ESCAPES:
         raise TooMuch(f"it holds more than {MOST_ESCAPES} escapes")
     together = text
