@@ -101,11 +101,13 @@ def close_scores(
     count: int,
     margin: float,
 ) -> Iterator[tuple[float, list[int]]]:
-    """Each score above 0 of those that are among the best, and of some below, and who has it."""
+    """Each score above 0 of those that are among the best, and of some below, and who has it: their
+    places in order.
+    """
     cut = least_of_best(scores, count) - margin
     places = (scores >= cut if cut > 0 else scores > 0).nonzero()[0]
     found = scores[places]
-    order = found.argsort()
+    order = found.argsort(kind="stable")
     places, found = places[order], found[order]
     starts = [0, *(np.diff(found).nonzero()[0] + 1).tolist(), len(found)]
     for start, end in pairwise(starts):

@@ -5,6 +5,7 @@ them in one process.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
@@ -69,8 +70,15 @@ class StoredWords:
             return []
         scores[~mask] = 0.0
         close = close_scores(np, scores, count=count, margin=MARGIN)
-        named = [(score, [self.name(place) for place in places]) for score, places in close]
+        named = [(score, self._first(places, count)) for score, places in close]
         return ordered(named, count)
+
+    def _first(self, places: list[int], count: int) -> list[str]:
+        """Names of those with one score, no more than may be wanted: hundreds often share it, and
+        in the file they stand in the order of their names.
+        """
+        inside = bisect_left(places, len(self._stored))
+        return [self.name(place) for place in (*places[: min(inside, count)], *places[inside:])]
 
     def _scores(self, query: str) -> NDArray[np.float64] | None:
         """Added up word by word, the most frequent first, as `Bm25` does."""
