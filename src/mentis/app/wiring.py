@@ -75,7 +75,9 @@ def open_agent_parts(
     caching = Caching(lambda: ledger.latest(agent, REMEMBERED, kind="turn"))
     opened = AgentParts(
         who=Identity(agent, who, profile, home, secret),
-        record=AgentRecord(agent, ledger, clock, ground.ids),
+        record=AgentRecord(
+            agent, ledger, clock, ground.ids, require_writable=database.require_writable
+        ),
         models=Models(
             destination,
             tuple(fallbacks),

@@ -140,6 +140,7 @@ class AgentBudget:
         """Nothing is sent that could go over a budget. Without budgets the record is not read. It
         blocks.
         """
+        self.record.require_writable()
         budgets = self.settings.model.budgets
         priced = _in_money(budgets)
         own = _spent_in(used, priced=priced)
@@ -201,6 +202,9 @@ def check_call(
     to what such calls did.
     """
     budgets, spent = settings.model.budgets, [Spending()]
+    if home.database.exists():
+        with open_database(home, settings, environ) as database:
+            database.require_writable()
     if _lasts(budgets):
         priced, routes = _in_money(budgets), (route, *settings.every_route())
         with (

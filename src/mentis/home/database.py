@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from mentis.errors import BadCheckpoint, MentisError, RolledBack
+from mentis.errors import BadCheckpoint, HomeUnwritable, MentisError, RolledBack, StoreFull
 from mentis.ledger.checkpoint import read_note
 from mentis.settings.settings import Settings
 from mentis.stores.files.home import Home
@@ -32,17 +32,31 @@ def open_database(
     """RolledBack where it is gone although a checkpoint of it is kept beside the key: an empty one
     in its place would say that nothing was ever there. `anew` begins one all the same. `file` is
     another one to use instead. A home that is a copy is opened for reading, and whoever writes is
-    told so: HomeCopy.
+    told so: HomeCopy. So is one on a disk that takes nothing: HomeUnwritable, StoreFull.
     """
     busy = settings.model.store.busy_seconds
     if not (file or readonly) and (original := original_of(home, settings, environ)):
         return _open_copy(home, original, busy_seconds=busy)
     if not (file or anew or home.database.exists()):
         _refuse_gone(home, settings, environ)
-    database = Database(file or home.database, busy_seconds=busy, readonly=readonly)
+    try:
+        database = Database(file or home.database, busy_seconds=busy, readonly=readonly)
+    except (HomeUnwritable, StoreFull) as error:
+        if file or readonly or anew or not home.database.exists():
+            raise
+        return _open_sealed(home, error, busy_seconds=busy)
     if not (file or readonly):
         remember_instance(home, settings, environ)
     return database
+
+
+def _open_sealed(home: Home, refusal: MentisError, *, busy_seconds: float) -> Database:
+    """For reading, and the reason for whoever writes."""
+
+    def refuse() -> MentisError:
+        return refusal.with_traceback(None)
+
+    return Database(home.database, busy_seconds=busy_seconds, readonly=True, refusal=refuse)
 
 
 def _open_copy(home: Home, original: Path, *, busy_seconds: float) -> Database:

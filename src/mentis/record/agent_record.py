@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -20,6 +20,10 @@ from mentis.values.turn import Turn
 from mentis.values.turn_writes import TurnWrites
 
 
+def _assume_writable() -> None:
+    """It turns out when something is written."""
+
+
 @dataclass(frozen=True, slots=True)
 class AgentRecord:
     """What an agent said and did, with the clock and ids that stamp what is added. It blocks.
@@ -32,6 +36,7 @@ class AgentRecord:
     clock: Clock
     ids: Ids
     lease: Lease | None = None
+    require_writable: Callable[[], None] = _assume_writable  # before a model is asked
 
     def under(self, lease: Lease) -> AgentRecord:
         """The same record, for whoever holds this lease, and as long as that is so."""

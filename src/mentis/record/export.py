@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Generator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Literal
 
 from mentis.codec.forms import from_json
 from mentis.disk.atomic import sync_folder, unwritable
-from mentis.errors import BadCheckpoint, BadInput, StoreError, StoreLocked, UsageError
+from mentis.errors import (
+    BadCheckpoint,
+    BadInput,
+    HomeCopy,
+    HomeUnwritable,
+    StoreError,
+    StoreFull,
+    StoreLocked,
+    UsageError,
+)
 from mentis.home.identity import RECORDED, persona_of
 from mentis.home.parts import Parts
 from mentis.home.signing import open_pin
@@ -61,15 +70,16 @@ class CheckedProof:
 
 
 def write_export(record: Record, path: Path, disclosure: Disclosure | None = None) -> RecordExport:
-    """Everything an auditor needs in one file, with a checkpoint of now; with a `disclosure`, what
-    that adds or leaves out.
+    """Everything an auditor needs in one file, with a checkpoint of now, or the newest one there is
+    where nothing can be written; with a `disclosure`, what that adds or leaves out.
 
     It holds what is there at one moment, at which nobody is in the middle of erasing or moving;
     StoreLocked while one is. A segment that somebody writes anew or takes away meanwhile makes it
     begin again.
     """
     pin = record.require_sealing().pin
-    record.checkpoint()
+    with suppress(HomeUnwritable, HomeCopy, StoreFull):
+        record.checkpoint()
     for _ in range(_TRIES):
         with ExitStack() as stack:
             with lock_changes(record.home, record.settings):

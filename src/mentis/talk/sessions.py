@@ -200,15 +200,18 @@ def _versions(turns: Sequence[Turn], last: int) -> list[AnswerVersion]:
         if turns[number].text == turns[last].text and turns[number].state not in CAME_TO_NOTHING:
             numbers.append(number)
         number = turns[number].replaces
-    found: dict[tuple[tuple[Part, ...], ...], AnswerVersion] = {}
+    told: list[tuple[tuple[Part, ...], ...]] = []
+    found: list[AnswerVersion] = []
     for number in reversed(numbers):
         answer = _answer_to(turns, number)
         parts = tuple(turn.parts for turn in answer)
         text = "\n".join(turn.text for turn in answer if turn.role == "assistant" and turn.text)
-        current = number == last
-        first = found.setdefault(parts, AnswerVersion(number, text, current=current))
-        found[parts] = replace(first, current=current)
-    return list(found.values())
+        if parts not in told:  # compared, since what a tool was given cannot be hashed
+            told.append(parts)
+            found.append(AnswerVersion(number, text))
+        if number == last:
+            found = [replace(one, current=parts == of) for one, of in zip(found, told, strict=True)]
+    return found
 
 
 def _answer_to(turns: Sequence[Turn], message: int) -> tuple[Turn, ...]:

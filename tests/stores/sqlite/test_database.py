@@ -269,7 +269,7 @@ def test_a_new_database_cannot_be_made_in_a_sealed_directory(open_directory: Pat
         Database(open_directory / "mentis.db")
 
 
-def test_changes_that_cannot_be_read_in_a_sealed_directory_are_not_passed_over(
+def test_changes_that_only_the_log_holds_are_read_in_a_sealed_directory_too(
     open_directory: Path, tmp_path: Path, stamp: Stamp
 ) -> None:
     source = tmp_path / "mentis.db"
@@ -278,12 +278,27 @@ def test_changes_that_cannot_be_read_in_a_sealed_directory_are_not_passed_over(
         # Still open: the entry is in the -wal file only.
         for name in ("mentis.db", "mentis.db-wal"):
             shutil.copy(tmp_path / name, open_directory / name)
-    path = open_directory / "mentis.db"
-    with sealed(open_directory), pytest.raises(StoreError) as caught:
-        Database(path, readonly=True)
-    assert "mentis.db-wal holds changes" in caught.value.message
-    with Database(path, readonly=True) as database:
+    before = {file.name: file.read_bytes() for file in open_directory.iterdir()}
+    with (
+        sealed(open_directory),
+        Database(open_directory / "mentis.db", readonly=True) as database,
+        database.snapshot(),
+    ):
         assert SqliteLedger(database).agents() == ("ada",)
+    assert {file.name: file.read_bytes() for file in open_directory.iterdir()} == before
+
+
+def test_of_a_torn_log_in_a_sealed_directory_whole_changes_are_read(
+    open_directory: Path, tmp_path: Path, stamp: Stamp
+) -> None:
+    with Database(tmp_path / "mentis.db") as database:
+        for number in (1, 2):
+            SqliteLedger(database).append("ada", [note(number)], stamp)
+        shutil.copy(tmp_path / "mentis.db", open_directory)
+        wal = (tmp_path / "mentis.db-wal").read_bytes()
+    (open_directory / "mentis.db-wal").write_bytes(wal[:-100])
+    with sealed(open_directory), Database(open_directory / "mentis.db", readonly=True) as database:
+        assert SqliteLedger(database).count("ada") == 1
 
 
 def test_reading_alone_does_not_write_to_a_database_in_use(

@@ -13,7 +13,16 @@ from difflib import unified_diff
 from pathlib import Path
 from threading import RLock
 
-from mentis.errors import BadInput, MentisError, PersonaError, StoreConflict, StoreLocked
+from mentis.errors import (
+    BadInput,
+    HomeCopy,
+    HomeUnwritable,
+    MentisError,
+    PersonaError,
+    StoreConflict,
+    StoreFull,
+    StoreLocked,
+)
 from mentis.library.history import OUTSIDE, RevisionHistory, revision_words, undo_target
 from mentis.ports.clock import Clock
 from mentis.ports.revisions import Revisions
@@ -29,6 +38,7 @@ from .review import MemoryChange, from_outside, pending_revisions, review_state
 from .text import NAMES, as_prompt_value, checked_name, drops_most, heading, is_empty, template
 
 _FOUND = "as it was found"
+_SEALED = (HomeUnwritable, HomeCopy, StoreFull)  # it can be read, and nothing can be written
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +115,7 @@ class PersonaMemory:
     def read(self, name: str) -> MemoryFile:
         """A file as it is now, made from its template if it is not there yet."""
         name = checked_name(name)
-        with self._alone(self._busy_seconds):
-            text = self._present(name)
-            known = self._adopt(name, text)
+        text, known = self._looked_at(name, self._busy_seconds)
         return MemoryFile(
             name=name,
             path=str(self._folder.path(name)),
@@ -233,8 +241,8 @@ class PersonaMemory:
     def history(self, name: str) -> tuple[Revision, ...]:
         """Every revision, oldest first; a change made outside is among them."""
         name = checked_name(name)
-        with self._alone(self._busy_seconds):
-            return self._adopt(name, self._present(name))
+        _, known = self._looked_at(name, self._busy_seconds)
+        return known
 
     def diff(self, name: str, older: int | None = None, newer: int | None = None) -> str:
         """What changed between two revisions; by default what the newest one changed."""
@@ -250,6 +258,25 @@ class PersonaMemory:
         """Nobody here looks or writes meanwhile, and no other process writes."""
         with self._guard, self._folder.lock(seconds=seconds):
             yield
+
+    def _looked_at(self, name: str, seconds: float) -> tuple[str, tuple[Revision, ...]]:
+        """A file and its revisions; where nothing can be written, as they are found."""
+        try:
+            with self._alone(seconds):
+                text = self._present(name)
+                return text, self._adopt(name, text)
+        except _SEALED:
+            with self._guard:
+                return self._as_found(name)
+
+    def _as_found(self, name: str) -> tuple[str, tuple[Revision, ...]]:
+        """What was changed outside is no revision yet, and nobody can say what it was made from."""
+        known, text = self._history.of(self._key(name)), self._folder.read(name)
+        blank = template(name, self._language)
+        text, told = text or blank, known[-1].content if known else blank
+        self._seen[name] = text
+        self._trust[name] = trust_of(known) if text == told else Trust.UNTRUSTED
+        return text, known
 
     def _present(self, name: str) -> str:
         """What the file holds, made from its template if need be. Callers hold the lock."""
@@ -319,8 +346,7 @@ class PersonaMemory:
 
     def _known(self, name: str) -> tuple[Revision, ...]:
         try:
-            with self._alone(0):
-                return self._adopt(name, self._present(name))
+            return self._looked_at(name, 0)[1]
         except StoreLocked:  # what is written just now, nobody has looked through
             return self._history.of(self._key(name))
 
@@ -349,6 +375,10 @@ class PersonaMemory:
         except StoreLocked:
             pass
         except MentisError as fault:
+            if isinstance(fault, _SEALED):
+                text, known = self._as_found(name)
+                if text == (known[-1].content if known else template(name, self._language)):
+                    return text
             message = f"{fault.message}; {name}.md is told, but not kept as a revision"
             problems.append(self._warning(name, message, fault.hint))
         return text or ""

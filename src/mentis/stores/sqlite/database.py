@@ -19,7 +19,7 @@ from mentis.errors import MentisError, StoreDamaged, StoreError, StoreTooNew, Us
 from mentis.stores.rows import Row
 from mentis.system.files import MAKE_NEW, open_file
 
-from .faults import BUSY, damaged_database, translate
+from .faults import BUSY, damaged_database, translate, unwritable_database
 from .migrations import APPLICATION_ID, VERSION, migrate, stand_in
 from .mounts import refuse_network
 from .schema import check_schema
@@ -34,8 +34,12 @@ _SYNC = {True: "PRAGMA synchronous = FULL", False: "PRAGMA synchronous = NORMAL"
 
 _THERE = "SELECT name FROM main.sqlite_master WHERE type = 'table'"
 
-# What opening for reading alone says where the helper files of WAL mode cannot be made.
-_SEALED = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+# What opening for reading alone says where the helper files of WAL mode cannot be made: a folder
+# that may not be written, or a disk that is full.
+_SEALED = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL)
+# Locks of nobody and an index of the -wal file in memory: SQLite's way to read where it can make no
+# file. Its other systems have no such name for it.
+_ALONE = "mode=ro&vfs=unix-none"
 
 
 def schema_version(path: Path) -> int:
@@ -44,19 +48,59 @@ def schema_version(path: Path) -> int:
     """
     if not path.is_file():
         return 0
-    uri = f"file:{quote(str(path.absolute()))}?mode=ro"
     try:
-        with closing(sqlite3.connect(uri, uri=True)) as connection:
+        with closing(_connect_readonly(path)) as connection:
             _, version, _ = connection.execute(_IDENTITY).fetchone()
     except sqlite3.DatabaseError as error:
         raise damaged_database(path, str(error)) from error
     return int(version)
 
 
+def _connect_readonly(path: Path, *, busy_seconds: float = 5.0) -> sqlite3.Connection:
+    """Over which all that was written can be read, also in a folder that cannot be written."""
+    uri = f"file:{quote(str(path.absolute()))}"
+    connection = _connect(f"{uri}?mode=ro", busy_seconds, uri=True)
+    try:
+        connection.execute(_IDENTITY).fetchone()
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if not _is_sealed(error):
+            raise
+    except BaseException:
+        connection.close()
+        raise
+    else:
+        return connection
+    wal = path.with_name(f"{path.name}-wal")
+    if not (wal.exists() and wal.stat().st_size):
+        return _connect(f"{uri}?immutable=1", busy_seconds, uri=True)
+    connection = _connect(f"{uri}?{_ALONE}", busy_seconds, uri=True)
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # so the index need not be shared
+    return connection
+
+
+def _is_sealed(error: sqlite3.OperationalError) -> bool:
+    extended = error.sqlite_errorcode
+    return extended & 0xFF in _SEALED or extended == sqlite3.SQLITE_IOERR_SHMSIZE
+
+
+def _connect(target: str, busy_seconds: float, *, uri: bool) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        target,
+        timeout=busy_seconds,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=uri,
+    )
+    # Nothing that a foreign schema names is run.
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
+
+
 def copy_database(path: Path, copy: Path) -> None:
     """All of it as it is now, also while others write, into a new file of its owner alone."""
     os.close(open_file(copy, MAKE_NEW))
-    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+    with closing(_connect_readonly(path)) as source, closing(sqlite3.connect(copy)) as target:
         source.backup(target)
 
 
@@ -92,6 +136,11 @@ class Database:
     def readonly(self) -> bool:
         return self._readonly
 
+    def require_writable(self) -> None:
+        """The refusal that a write would get, for whoever is about to pay for what is recorded."""
+        if self._refusal is not None:
+            raise self._refusal()
+
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         with self._lock, self.translate_errors():
             if not self._together:
@@ -121,8 +170,7 @@ class Database:
         Without `synced` the next one that is brings it there; until then a machine that goes down
         may take it along, whole, and nothing that came before it.
         """
-        if self._refusal is not None:
-            raise self._refusal()
+        self.require_writable()
         with self._lock:
             try:
                 self._renew()
@@ -277,7 +325,9 @@ class Database:
     def _open(self) -> sqlite3.Connection:
         refuse_network(self.path)
         self._refuse_link()
-        connection = self._connect(str(self.path), uri=False)
+        if self.path.exists() and not os.access(self.path, os.W_OK):
+            raise unwritable_database(self.path, "it is read-only")  # SQLite would open it to read
+        connection = _connect(str(self.path), self._busy_seconds, uri=False)
         with _closed_on_failure(connection):
             # Looked at before anything is set: a file that is not ours stays as it is.
             self._check(connection)
@@ -336,43 +386,12 @@ class Database:
             raise StoreError(
                 f"there is no database at {self.path}", hint="check the path", path=str(self.path)
             )
-        try:
-            return self._open_uri("mode=ro")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in _SEALED:
-                raise
-            self._refuse_unmerged()
-            return self._open_uri("immutable=1")
-
-    def _open_uri(self, options: str) -> sqlite3.Connection:
-        uri = f"file:{quote(str(self.path.absolute()))}?{options}"
-        connection = self._connect(uri, uri=True)
+        connection = _connect_readonly(self.path, busy_seconds=self._busy_seconds)
         with _closed_on_failure(connection):
             version = self._check(connection)
             if not version:
                 raise damaged_database(self.path, "it is empty")
             stand_in(connection, version)
-        return connection
-
-    def _refuse_unmerged(self) -> None:
-        wal = self.path.with_name(f"{self.path.name}-wal")
-        if wal.exists() and wal.stat().st_size:
-            raise StoreError(
-                f"{wal} holds changes that cannot be read in a read-only directory",
-                hint="copy the database together with its -wal file to a writable directory",
-                path=str(self.path),
-            )
-
-    def _connect(self, target: str, *, uri: bool) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            target,
-            timeout=self._busy_seconds,
-            isolation_level=None,
-            check_same_thread=False,
-            uri=uri,
-        )
-        # Nothing that a foreign schema names is run.
-        connection.execute("PRAGMA trusted_schema = OFF")
         return connection
 
     def _check(self, connection: sqlite3.Connection) -> int:

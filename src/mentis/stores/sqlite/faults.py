@@ -40,16 +40,20 @@ def translate(error: sqlite3.Error, path: Path) -> MentisError:
     if primary in _DAMAGED:
         return damaged_database(path, str(error))
     if primary in _UNWRITABLE:
-        return HomeUnwritable(
-            f"{path} cannot be opened for writing: {error}",
-            hint="check that the file and its directory exist and that you may write to both",
-            path=str(path),
-        )
+        return unwritable_database(path, str(error))
     if primary == sqlite3.SQLITE_CONSTRAINT:
         return StoreConflict(f"{path} holds something else in that place: {error}", path=str(path))
     return StoreError(
         f"{path}: {error}",
         hint="check the disk, and that no other program has the file open",
+        path=str(path),
+    )
+
+
+def unwritable_database(path: Path, reason: str) -> HomeUnwritable:
+    return HomeUnwritable(
+        f"{path} cannot be opened for writing: {reason}",
+        hint="check that the file and its directory exist and that you may write to both",
         path=str(path),
     )
 

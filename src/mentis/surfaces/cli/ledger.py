@@ -14,6 +14,7 @@ from mentis.values.words import entries_of, quantity
 
 if TYPE_CHECKING:
     from mentis.record.export import CheckedProof
+    from mentis.record.record import Record
 
 from .export_options import DisclosureOptions, disclosure_options
 from .files import read_bytes
@@ -296,6 +297,7 @@ def export(
     rules = disclosed.rules()
     with open_own(persona) as record:
         done = export_record(record, file, with_texts=disclosed.with_texts, rules=rules)
+        unsealed = _unsealed_note(record, done.entries)
     script = "mentis ledger auditor > verify.py"
     pin = {"origin": done.pin.origin, "public_key": done.pin.public_key}
     told = {"file": str(done.path), "entries": done.entries, **pin}
@@ -307,8 +309,18 @@ def export(
             script,
             done.command,
             Note(_HAND_OVER),
+            *unsealed,
         ),
     )
+
+
+def _unsealed_note(record: Record, entries: int) -> list[Note]:
+    """No checkpoint of now can be made where nothing can be written."""
+    sealed = max((size for size, _ in record.checkpoints()), default=0)
+    if sealed >= entries:
+        return []
+    told = f"no checkpoint of now could be made: the newest has seen {sealed} of"
+    return [Note(f"{told} {entries_of(entries)}")]
 
 
 @ledger.command(epilog="For example: mentis ledger auditor > verify.py")
