@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from tests.rounds import BERLIN, Rounds, asking_home, calls, opened, says
 
@@ -19,6 +21,7 @@ from mentis.compare.compare_data import comparison_data
 from mentis.costs.report import CostQuestion
 from mentis.errors import (
     BadInput,
+    BudgetReached,
     LibraryError,
     ProviderUnreachable,
     ReplayError,
@@ -28,6 +31,8 @@ from mentis.errors import (
 from mentis.library.archive import export_set
 from mentis.prompts.prompts import Prompts
 from mentis.values.comparison import CompareSide
+from mentis.values.rendering import Rendering
+from mentis.values.route import Route
 
 BRIEF = CompareSide(blocks={"style": "Be brief."})
 NAME = {"message": "Who are you?", "contains": "Ada", "name": "name"}
@@ -195,6 +200,81 @@ async def test_what_an_answer_asks_for_is_not_done_and_a_failure_is_no_answer(
     assert (second.failure, second.passed) == ("nobody is there", False)
     assert (found.sides[0].unanswered, found.sides[0].passed.total) == (1, 2)
     assert len(provider.sent) == 2, "no result went back"
+
+
+class Crowd:
+    """Answers calls only when so many have come, the last one first; and how many came at once."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._waiting: list[anyio.Event] = []
+        self.sent: list[dict[str, Any]] = []
+        self.most = 0
+        self._open = 0
+
+    @asynccontextmanager
+    async def open(
+        self, rendering: Rendering, route: Route
+    ) -> AsyncGenerator[AsyncIterator[str], None]:
+        del route
+        body = json.loads(rendering.body())
+        self.sent.append(body)
+        self._open += 1
+        self.most = max(self.most, self._open)
+        if len(self.sent) > 1:  # the first one goes alone
+            await self._crowd()
+        try:
+            yield self._play(f"seed {body['seed']}")
+        finally:
+            self._open -= 1
+            if self._waiting:
+                self._waiting.pop().set()
+
+    async def _crowd(self) -> None:
+        mine = anyio.Event()
+        self._waiting.append(mine)
+        if self._open == self._size:
+            self._waiting.pop().set()
+        await mine.wait()
+
+    async def _play(self, text: str) -> AsyncIterator[str]:
+        for event in says(text):
+            yield json.dumps(event)
+
+
+async def test_calls_go_side_by_side_up_to_the_bound_of_the_route_in_the_order_of_the_plan(
+    tmp_path: Path,
+) -> None:
+    home, kept = asking_home(tmp_path / "home"), tmp_path / "kept.json"
+    toml = (home / "mentis.toml").read_text(encoding="utf-8")
+    bound = 'model = "m"\nseed = 0\nconcurrency = 3\n'
+    (home / "mentis.toml").write_text(toml.replace('model = "m"\n', bound), encoding="utf-8")
+    crowd = Crowd(3)
+    with anyio.fail_after(60):
+        async with opened(home, crowd) as agent:
+            found = await agent.compare(["Hi"], repeat=7, keep=kept, confirm=True)
+    told = [f"seed {n}" for n in range(7)]
+    assert crowd.most == 3
+    assert [one.text for one in found.cases[0].answers[0]] == told
+    async with opened(home, Rounds()) as agent:
+        again = await agent.compare(["Hi"], repeat=7, replay=kept)
+    assert [one.text for one in again.cases[0].answers[0]] == told
+
+
+async def test_calls_side_by_side_cannot_go_over_a_budget_together(tmp_path: Path) -> None:
+    home = asking_home(tmp_path / "home")
+    async with opened(home, Rounds()) as agent:
+        most = (await agent.plan_comparison(["Hi"])).sides[0].usage
+    with (home / "mentis.toml").open("a", encoding="utf-8") as file:
+        # Room for the first call, which uses 110 tokens, and for one and a half that are planned.
+        file.write(f"[budgets]\nday_tokens = {110 + (most.input + most.output) * 3 // 2}\n")
+        file.write("[routes.seeded]\nurl = 'http://127.0.0.1:9/v1'\nmodel = 'm'\nseed = 7\n")
+    crowd = Crowd(3)
+    with anyio.fail_after(60):
+        async with opened(home, crowd) as agent:
+            with pytest.raises(BudgetReached, match="day"):
+                await agent.compare(["Hi"], {"route": "seeded"}, repeat=3, confirm=True)
+    assert len(crowd.sent) <= 2
 
 
 async def test_every_time_has_a_seed_of_its_own_where_the_route_has_one(tmp_path: Path) -> None:

@@ -197,9 +197,11 @@ def check_call(
     route: Route,
     now: ClockReading,
     environ: Mapping[str, str],
-) -> None:
-    """A call outside any turn is no agent's, so it is held to what each of them spent already, and
-    to what such calls did.
+    under_way: Sequence[tuple[int, Decimal]] = (),
+) -> tuple[int, Decimal]:
+    """A call outside any turn is no agent's, so it is held to what each of them spent already, to
+    what such calls did, and to what those `under_way` may come to (tokens, dollars). Says the same
+    of this one.
     """
     budgets, spent = settings.model.budgets, [Spending()]
     if home.database.exists():
@@ -217,8 +219,11 @@ def check_call(
                 spending_in(entries, now, priced=priced, routes=routes) for entries in records
             ]
     prompt = EstimatingCounter().count(rendering.body().decode()).tokens
+    others = sum(one for one, _ in under_way), sum((usd for _, usd in under_way), Decimal(0))
     for one in spent:
-        check_budgets(budgets, one, route, prompt=prompt)
+        check_budgets(budgets, one.and_others(*others), route, prompt=prompt)
+    most = planned_usage(prompt, route)
+    return most.input + most.output, price_of(most, route) if _in_money(budgets) else Decimal(0)
 
 
 def spending_in(

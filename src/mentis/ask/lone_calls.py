@@ -5,11 +5,12 @@ of the home, and recorded.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import partial
 from typing import TypeAlias
 
-from anyio import to_thread
+from anyio import Lock, to_thread
 
 from mentis.errors import MentisError
 from mentis.home.parts import Parts
@@ -59,7 +60,8 @@ async def ask_free(models: Models, attempt: RouteAttempt) -> LoneReply:
 @dataclass(frozen=True, slots=True)
 class PaidCalls:
     """Calls that cost: each leaves an entry of what it used, like any call outside of a turn.
-    `what` asks for them, as the entry says.
+    `what` asks for them, as the entry says. Of calls side by side each counts what the others may
+    come to.
     """
 
     home: Home
@@ -67,17 +69,32 @@ class PaidCalls:
     parts: Parts
     what: str
 
+    planned: list[tuple[int, Decimal]] = field(
+        default_factory=list[tuple[int, Decimal]], compare=False
+    )
+    alone: Lock = field(default_factory=Lock, compare=False)
+
     async def ask(self, models: Models, attempt: RouteAttempt) -> LoneReply:
-        check = partial(
-            check_call,
+        async with self.alone:
+            most = await to_thread.run_sync(partial(self._check, models, attempt))
+            self.planned.append(most)
+        try:
+            return await self._recorded(models, attempt)
+        finally:
+            self.planned.remove(most)  # from now on the record knows of it
+
+    def _check(self, models: Models, attempt: RouteAttempt) -> tuple[int, Decimal]:
+        return check_call(
             self.settings,
             self.home,
             attempt.rendering,
             route=models.route,
             now=read_clock(models.clock),
             environ=self.parts.variables,
+            under_way=self.planned,
         )
-        await to_thread.run_sync(check)
+
+    async def _recorded(self, models: Models, attempt: RouteAttempt) -> LoneReply:
         refusals, events = list[MentisError](), list[str]()
         record = CallRecord(self.home, self.settings, self.parts, self.what, refusals.append)
         inquiry = lone_inquiry(models, attempt)

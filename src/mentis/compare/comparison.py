@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import reduce
+from functools import partial, reduce
 from operator import add
+
+import anyio
 
 from mentis.ask.calls import planned_usage, prompt_tokens, total
 from mentis.ask.lone_calls import AskAttempt
@@ -16,16 +18,19 @@ from mentis.values.comparison import (
     CompareCase,
     ComparedCase,
     ComparedSide,
+    ComparePlan,
     Comparison,
     JudgedAnswer,
     PlannedSide,
 )
 from mentis.values.proportion import Proportion
 from mentis.values.reply import Reply, Usage
+from mentis.values.route import Backend, Route
 
 from .checks import OwnCheck, check_functions, faults_of
 from .plan import PreparedComparison, PreparedSide
 
+_IN_ORDER: tuple[Backend, ...] = ("embedded", "scripted", "replay")
 # Told after each answer: how many there are, and how many there will be.
 OnAnswer = Callable[[int, int], None]
 
@@ -37,6 +42,33 @@ class _Run:
     on_answer: OnAnswer
     calls: int
     done: int = 0
+
+    async def column(
+        self, side: PreparedSide, plan: ComparePlan, *, alone: bool
+    ) -> list[tuple[JudgedAnswer, ...]]:
+        """All answers of one side. The first call goes alone: the others find in the provider's
+        cache what it put there. Calls begin in the order of the plan.
+        """
+        places = [
+            (number, time) for number in range(len(plan.cases)) for time in range(plan.repeat)
+        ]
+        made = dict[tuple[int, int], JudgedAnswer]()
+        waiting = iter(places)
+
+        async def work(places: Iterator[tuple[int, int]]) -> None:
+            for number, time in places:
+                made[number, time] = await self.answer(side, plan.cases[number], number, time)
+
+        await work(iter([next(waiting)]))
+        workers = 1 if alone else _at_once(side.models.route)
+        if workers == 1:
+            await work(waiting)
+        else:
+            await _together(partial(work, waiting), min(workers, len(places)))
+        return [
+            tuple(made[number, time] for time in range(plan.repeat))
+            for number in range(len(plan.cases))
+        ]
 
     async def answer(
         self, side: PreparedSide, case: CompareCase, number: int, time: int
@@ -57,6 +89,26 @@ class _Run:
         self.done += 1
         self.on_answer(self.done, self.calls)
         return made
+
+
+def _at_once(route: Route) -> int:
+    """What plays its answers in their order is asked in that order, and one engine in this process
+    answers one at a time.
+    """
+    return 1 if route.backend in _IN_ORDER else route.concurrency
+
+
+async def _together(work: Callable[[], Coroutine[object, object, None]], workers: int) -> None:
+    """The first failure ends all, and is raised as it came."""
+    failure: BaseException | None = None
+    try:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(workers):
+                tasks.start_soon(work)
+    except BaseExceptionGroup as group:
+        failure = group.exceptions[0]
+    if failure is not None:
+        raise failure
 
 
 def _judged(
@@ -80,17 +132,13 @@ async def run_comparison(
     on_answer: OnAnswer,
     replayed: bool = False,
 ) -> Comparison:
-    """One side after the other, so that each prompt begins as the one before it did."""
+    """One side after the other, so that each prompt begins as the one before it did; on each, as
+    many calls at a time as its route allows. Answers stand in the order of the plan.
+    """
     plan = prepared.plan
     check_functions(plan.cases, functions)
     run = _Run(ask, functions, on_answer, plan.calls)
-    columns = [
-        [
-            tuple([await run.answer(side, case, number, time) for time in range(plan.repeat)])
-            for number, case in enumerate(plan.cases)
-        ]
-        for side in prepared.sides
-    ]
+    columns = [await run.column(side, plan, alone=replayed) for side in prepared.sides]
     cases = tuple(
         ComparedCase(case, tuple(column[number] for column in columns))
         for number, case in enumerate(plan.cases)

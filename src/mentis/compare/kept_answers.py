@@ -34,17 +34,20 @@ class AnswerKeeper:
     answers: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
 
     async def ask(self, models: Models, attempt: RouteAttempt) -> LoneReply:
-        payload = attempt.rendering.digest
+        # In the order in which they were asked, whichever is answered first.
+        place: dict[str, object] = {"payload": attempt.rendering.digest}
+        self.answers.append(place)
         try:
             came = await self.ask_first(models, attempt)
         except (WorldError, ModelError) as error:
-            self.answers.append({"payload": payload, "failure": error.message})
+            place["failure"] = error.message
             raise
-        self.answers.append({"payload": payload, "events": list(came.events)})
+        place["events"] = list(came.events)
         return came
 
     def write(self, path: Path) -> None:
-        form = {"format": FORMAT, "time": self.now.isoformat(), "answers": self.answers}
+        came = [one for one in self.answers if len(one) > 1]  # no place of a call broken off
+        form = {"format": FORMAT, "time": self.now.isoformat(), "answers": came}
         write_atomic(path, (json.dumps(form, ensure_ascii=False, indent=1) + "\n").encode())
 
 
