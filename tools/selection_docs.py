@@ -79,8 +79,8 @@ def _saving(half: Half, report: SelectionReport) -> Iterator[str]:
     yield (
         f"- {half} half, {report.tasks} tasks, {len(report.overlap)} shared content 3-grams: "
         f"{saving.selected:.0f} of {saving.everything} tokens are shown, {saving.reduction:.1%} "
-        f"fewer; {saving.ranked:.1%} of tasks have all they need by rank, {saving.kept:.1%} after "
-        f"the cut; "
+        f"fewer; {saving.ranked.rate:.1%} of tasks have all they need by rank, "
+        f"{saving.kept.rate:.1%} after the cut; "
         f"where nothing fits, {saving.none_selected:.1f} are shown."
     )
 

@@ -12,6 +12,7 @@ from mentis.errors import BadInput
 from mentis.recall.evaluation import figures, overlap
 from mentis.recall.evaluation_set import EvaluationSource, Task, load_set
 from mentis.recall.phrasebook import load_phrases
+from mentis.values.proportion import Proportion
 
 # The tasks were written before examples and tuning. Whoever changes one measures another thing.
 TASKS = "607eab1a874aa1a7c85dec7ad45a1ba3b4f4404bd9f63818424081f90a0c4c45"
@@ -116,4 +117,5 @@ def test_figures_count_ranks() -> None:
     assert found is not None
     assert (found.tasks, found.recall_1, found.recall_5) == (3, 0.3333, 0.6667)
     assert found.mrr == round((1 + 1 / 2 + 1 / 6) / 3, 4)
+    assert found.complete == Proportion(2, 3), "the third is behind the five that a turn is shown"
     assert figures(tasks, "skill", order) is None

@@ -12,7 +12,8 @@ from mentis.values.comparison import (
     JudgedAnswer,
     PlannedSide,
 )
-from mentis.values.proportion import Proportion
+
+from .rates import rate_data
 
 _PLACES = 4  # of a rate
 
@@ -40,17 +41,6 @@ def comparison_data(found: Comparison) -> dict[str, object]:
         "difference": None if apart is None else [round(one, _PLACES) for one in apart],
         "winner": found.winner,
         "cases": [_case(one) for one in found.cases],
-    }
-
-
-def rate_data(counted: Proportion) -> dict[str, object]:
-    low, high = counted.interval
-    return {
-        "passed": counted.passed,
-        "total": counted.total,
-        "rate": round(counted.rate, _PLACES),
-        "low": round(low, _PLACES),
-        "high": round(high, _PLACES),
     }
 
 

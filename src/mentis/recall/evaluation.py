@@ -6,19 +6,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from mentis.values.selection import Kind
+from mentis.values.proportion import Proportion
+from mentis.values.selection import Kind, SelectionLimits
 from mentis.values.value import Value
 
 from .evaluation_set import EvaluationSet, Task
 from .lexical import content_words
 from .phrasebook import load_phrases, small_talk
 
+_LIMITS = SelectionLimits()
 Order: TypeAlias = Callable[[Task, Kind], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionFigures(Value):
-    """Over `tasks` tasks: the share found among the first 1, 3 and 5, and the mean of 1/rank."""
+    """Over `tasks` tasks: the share found among the first 1, 3 and 5, and the mean of 1/rank.
+
+    `complete` counts the tasks whose every expected one is among as many as a turn is shown.
+    """
 
     tasks: int
     recall_1: float
@@ -27,6 +32,7 @@ class SelectionFigures(Value):
     precision_1: float
     precision_5: float
     mrr: float
+    complete: Proportion
 
 
 def overlap(found: EvaluationSet) -> tuple[tuple[str, str], ...]:
@@ -52,6 +58,11 @@ def _threes(text: str) -> Iterator[tuple[str, ...]]:
     return zip(words, words[1:], words[2:], strict=False)
 
 
+def shown_of(kind: Kind) -> int:
+    """How many of a kind a turn is shown at most, unless its settings say otherwise."""
+    return _LIMITS.max_results if kind == "tool" else _LIMITS.max_skills
+
+
 def figures(tasks: Sequence[Task], kind: Kind, order: Order) -> SelectionFigures | None:
     """None when no task of these expects anything of this kind."""
     telling = [one for one in tasks if one.expected_names(kind)]
@@ -66,6 +77,9 @@ def figures(tasks: Sequence[Task], kind: Kind, order: Order) -> SelectionFigures
         precision_1=_mean(_within(places, 1) for places in found),
         precision_5=_mean(_within(places, 5) / 5 for places in found),
         mrr=_mean(1 / min(places) if min(places) else 0.0 for places in found),
+        complete=Proportion(
+            sum(_within(places, shown_of(kind)) == len(places) for places in found), len(found)
+        ),
     )
 
 

@@ -9,12 +9,13 @@ from mentis.engines.embedders import Choice, open_embedder
 from mentis.engines.estimate import EstimatingCounter
 from mentis.ports.embedder import Embedder
 from mentis.recall.cuts import Right, SelectionCut, calibrate
-from mentis.recall.evaluation import Order, SelectionFigures, figures, overlap
+from mentis.recall.evaluation import Order, SelectionFigures, figures, overlap, shown_of
 from mentis.recall.evaluation_set import EvaluationSet, EvaluationSource, Half, Task, load_set
 from mentis.recall.manifest import WordReader, build_manifest
 from mentis.recall.ranking import RankedCapabilities, Ranking
 from mentis.recall.selecting import Sight, choose, look
-from mentis.values.selection import Capability, Kind, Selection, SelectionLimits
+from mentis.values.proportion import Proportion
+from mentis.values.selection import Capability, Kind, Selection
 from mentis.values.trace import Degradation
 from mentis.values.value import Value
 
@@ -23,7 +24,6 @@ from .selection import own_reader
 PATHS = ("dense", "lexical", "hybrid")
 _KINDS: tuple[Kind, ...] = ("tool", "skill")
 _SHIPPED = EvaluationSource()
-_LIMITS = SelectionLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class TokenSaving(Value):
     everything: int
     selected: float
     reduction: float
-    ranked: float
-    kept: float
+    ranked: Proportion
+    kept: Proportion
     none_selected: float
-    abstained: float
+    abstained: Proportion
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +109,6 @@ def _bare(found: EvaluationSet) -> EvaluationSet:
     )
 
 
-def _first(kind: Kind) -> int:
-    return _LIMITS.max_results if kind == "tool" else _LIMITS.max_skills
-
-
 def _measured(
     tasks: Sequence[Task], ranking: Ranking, sights: Mapping[Task, Sight]
 ) -> SelectionCut | None:
@@ -123,7 +119,7 @@ def _measured(
             ranked = [one for one in _ranked("hybrid", ranking, sights[task]) if one.kind == kind]
             right += [
                 Right(kind, one.score, ranked[0].score - one.score)
-                for one in ranked[: _first(kind)]
+                for one in ranked[: shown_of(kind)]
                 if one.name in task.expected_names(kind) and one.score > 0
             ]
     return calibrate(right) if right else None
@@ -206,14 +202,14 @@ def _wanted(task: Task) -> set[tuple[str, str]]:
 
 def _among_first(task: Task, order: Order) -> bool:
     return all(
-        name in order(task, kind)[: _first(kind)]
+        name in order(task, kind)[: shown_of(kind)]
         for kind in _KINDS
         for name in task.expected_names(kind)
     )
 
 
-def _share(found: Sequence[bool]) -> float:
-    return round(sum(found) / len(found), 4) if found else 0.0
+def _share(found: Sequence[bool]) -> Proportion:
+    return Proportion(sum(found), len(found))
 
 
 def _tokens(one: Capability) -> int:

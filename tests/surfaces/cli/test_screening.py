@@ -81,6 +81,11 @@ def test_an_evaluation_prints_figures_per_language_and_source(
     assert "source web" in done.out
     told = mentis("eval", "screening", str(file), "--text-only", "--json").json()
     assert told["all"]["auroc"] == 1.0
+    assert (told["all"]["dropped"], told["all"]["dropped_interval"]) == (1.0, [0.2065, 1.0])
+    assert told["by_language"]["en"]["stopped_wrongly_interval"] == [0.0, 0.7935]
+    assert told["by_source"]["notes"]["dropped_interval"] is None
+    (*_, of_all) = (line for line in done.out.splitlines() if line.startswith("all "))
+    assert of_all.split("  ")[-1].strip() == "0% to 79%"
 
 
 def test_a_wrong_line_is_named(mentis: Mentis, tmp_path: Path) -> None:

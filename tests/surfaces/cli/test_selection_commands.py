@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+
+from mentis.values.proportion import Proportion
 
 from .conftest import Mentis
 
@@ -127,6 +129,26 @@ def test_the_evaluation_prints_figures_for_a_set_of_your_own(
     shown = mentis("eval", "selection", tmp_path, "--embedder", "ngrams")
     assert "recall@5" in shown.out
     assert "tokens:" in shown.out
+    rows = cast("list[dict[str, Any]]", report["rows"])
+    (row,) = [
+        one
+        for one in rows
+        if (one["path"], one["language"], one["difficulty"]) == ("hybrid", "all", "all")
+    ]
+    counted = Proportion(2, 2)
+    low, high = (round(one, 4) for one in counted.interval)
+    assert row["figures"]["complete"] == {
+        "passed": 2,
+        "total": 2,
+        "rate": 1.0,
+        "low": low,
+        "high": high,
+    }
+    saving = cast("dict[str, object]", report["saving"])
+    assert saving["kept_interval"] == [low, high]
+    assert f"{low:.0%} to 100%" in shown.out
+    table = [one for one in shown.out.splitlines() if one.startswith(("path", "hybrid"))]
+    assert max(map(len, table)) <= 80
 
 
 def test_the_shipped_set_shares_no_wording_with_what_it_should_find(mentis: Mentis) -> None:
@@ -200,6 +222,7 @@ def test_a_suite_is_run_through_the_assembly_and_scored(
     done = mentis("eval", "run", "--home", home, "--json")
     found = done.json()
     assert (done.code, found["suite"], found["score"]) == (0, "assembly", 1.0)
+    assert (found["rate"], found["high"]) == (1.0, 1.0)
     own = tmp_path / "own.json"
     checks = [
         {"kind": "contains", "path": "prompt", "value": "nowhere to be found"},
@@ -210,5 +233,6 @@ def test_a_suite_is_run_through_the_assembly_and_scored(
     done = mentis("eval", "run", own, "--home", home)
     assert done.code == 1
     assert "failed: hard: contains prompt" in done.out
+    assert "own: 1 of 2 hold, score 0.5 (95 %: 9% to 91%)" in done.out
     assert mentis("eval", "run", own, "--home", home, "--min-score", "0.5").code == 0
     assert mentis("eval", "run", "unknown", "--home", home).code == 2

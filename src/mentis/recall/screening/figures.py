@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mentis.ports.screener import Screener, StoredVector
 from mentis.values.cognition import Screening
+from mentis.values.proportion import Proportion
 from mentis.values.value import Value
 
 from .labelled import LabelledText
@@ -24,12 +25,12 @@ class ScreeningFigures(Value):
     attacks: int
     others: int
     auroc: float | None
-    recall_at_1: float | None
-    recall_at_5: float | None
-    dropped: float | None
-    suspicious: float | None
-    stopped_wrongly: float | None
-    marked_wrongly: float | None
+    recall_at_1: Proportion | None
+    recall_at_5: Proportion | None
+    dropped: Proportion | None
+    suspicious: Proportion | None
+    stopped_wrongly: Proportion | None
+    marked_wrongly: Proportion | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,5 +114,5 @@ def _figures(
     )
 
 
-def _share(hits: Sequence[bool]) -> float | None:
-    return sum(hits) / len(hits) if hits else None
+def _share(hits: Sequence[bool]) -> Proportion | None:
+    return Proportion(sum(hits), len(hits)) if hits else None

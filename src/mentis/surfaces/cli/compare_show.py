@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mentis.values.words import quantity
 
+from .rates_show import INTERVAL, count_words, interval_words, rate_words
 from .report import Note, Text, TextDiff
 from .shown import safe
 from .tables import TextTable
@@ -51,7 +52,7 @@ def comparison_lines(found: Comparison, *, answers: bool = False) -> Iterator[Te
     yield TextTable(("message", *(names if two else ("passed",))), rows, right=names)
     yield ""
     sums = [_sum(name, one) for name, one in zip(names, found.sides, strict=True)]
-    columns = ("", "side", "model", "passed", "rate", "95 %", "in", "out", "cost")
+    columns = ("", "side", "model", "passed", "rate", INTERVAL, "in", "out", "cost")
     yield TextTable(columns, sums, right=columns[3:])
     yield ""
     yield from _verdict(found)
@@ -68,19 +69,17 @@ def _case_name(one: ComparedCase) -> str:
 
 
 def _count(counted: Proportion) -> str:
-    return f"{counted.passed} of {counted.total}" if counted.total else "no check"
+    return count_words(counted) if counted.total else "no check"
 
 
 def _sum(name: str, side: ComparedSide) -> tuple[str, ...]:
-    low, high = side.passed.interval
-    counted = side.passed.total > 0
     return (
         name,
         safe(side.plan.label),
         safe(side.plan.model),
         _count(side.passed),
-        f"{side.passed.rate:.0%}" if counted else "",
-        f"{low:.0%} to {high:.0%}" if counted else "",
+        rate_words(side.passed),
+        interval_words(side.passed),
         f"{side.usage.input:,}",
         f"{side.usage.output:,}",
         _usd(side.usd),

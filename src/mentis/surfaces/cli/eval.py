@@ -16,13 +16,15 @@ from .eval_run import run_command
 from .eval_screening import screening_command
 from .manifest import embedder_option
 from .output import say
-from .report import Report, Text, prints_report
+from .rates_show import INTERVAL, interval_words, rate_words
+from .report import Note, Report, Text, prints_report
 from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.engines.embedders import Choice
     from mentis.recall.evaluation_set import EvaluationSource, Half
     from mentis.tools.selection_eval import EvalRow, SelectionReport
+    from mentis.values.proportion import Proportion
 
 
 @click.group("eval")
@@ -99,7 +101,7 @@ def selection(  # noqa: PLR0913  # one parameter for each option
     if write is not None:
         _write_cut(write, report)
     code = 1 if report.overlap and tasks is None else 0
-    return Report(report, _lines(report, calibrate=calibrate), code=code)
+    return Report(_data(report), _lines(report, calibrate=calibrate), code=code)
 
 
 def _write_cut(path: Path, report: SelectionReport) -> None:
@@ -129,24 +131,50 @@ def _overlap(source: EvaluationSource) -> Report:
     )
 
 
+def _data(report: SelectionReport) -> dict[str, object]:
+    """Every share that was counted has its interval beside it."""
+    from mentis.codec.forms import to_object
+    from mentis.compare.rates import rate_data, share_data
+
+    saving = report.saving
+    shares = {"ranked": saving.ranked, "kept": saving.kept, "abstained": saving.abstained}
+    told = dict(to_object(saving))
+    for name, counted in shares.items():
+        told |= share_data(name, counted)
+    rows = [
+        {
+            **to_object(row),
+            "figures": {**to_object(row.figures), "complete": rate_data(row.figures.complete)},
+        }
+        for row in report.rows
+    ]
+    return {**to_object(report), "saving": told, "rows": rows}
+
+
 def _lines(report: SelectionReport, *, calibrate: bool) -> Iterator[Text]:
+    from mentis.recall.evaluation import shown_of
+
     said = f"{report.tools} tools, {report.skills} skills, {report.tasks} tasks ({report.half})"
     yield f"{said}, embedder {report.model}"
     yield f"{len(report.overlap)} shared content 3-grams"
-    columns = ("path", "kind", "language", "difficulty", "tasks")
-    numbers = ("recall@1", "recall@3", "recall@5", "precision@1", "precision@5", "MRR")
+    columns = ("path", "kind", "lang", "difficulty", "tasks")
+    numbers = ("recall@5", "MRR", "all", INTERVAL)
     rows = [_cells(row) for row in report.rows]
     yield TextTable((*columns, *numbers), rows, right=("tasks", *numbers))
+    yield Note(
+        "all: tasks that find all they need among the first"
+        f" {shown_of('tool')} tools or {shown_of('skill')} skills; more figures with --json"
+    )
     saving = report.saving
     yield (
         f"tokens: {saving.selected:.0f} selected of {saving.everything} in all, "
         f"{saving.reduction:.1%} fewer"
     )
-    ranked, kept = f"{saving.ranked:.1%} by rank", f"{saving.kept:.1%} after the cut"
+    ranked, kept = f"{_told(saving.ranked)} by rank", f"{_told(saving.kept)} after the cut"
     yield f"tasks that get all they need: {ranked}, {kept}"
     yield (
         f"where nothing fits: {saving.none_selected:.2f} selected on average, "
-        f"nothing at all in {saving.abstained:.1%}"
+        f"nothing at all in {_told(saving.abstained)}"
     )
     if calibrate and report.cut is not None:
         cut = report.cut
@@ -154,9 +182,14 @@ def _lines(report: SelectionReport, *, calibrate: bool) -> Iterator[Text]:
         yield f"cut for {report.model}: {numbers}"
 
 
+def _told(counted: Proportion) -> str:
+    """How often, to a tenth of a percent, and from and to at 95 %."""
+    interval = interval_words(counted)
+    return f"{counted.rate:.1%} ({INTERVAL}: {interval})" if interval else "none of none"
+
+
 def _cells(row: EvalRow) -> tuple[str, ...]:
     found = row.figures
-    recalls = (found.recall_1, found.recall_3, found.recall_5)
-    numbers = (*recalls, found.precision_1, found.precision_5, found.mrr)
     about = (row.path, row.kind, row.language, row.difficulty, str(found.tasks))
-    return (*about, *(f"{number:.3f}" for number in numbers))
+    numbers = (f"{found.recall_5:.3f}", f"{found.mrr:.3f}")
+    return (*about, *numbers, rate_words(found.complete), interval_words(found.complete))

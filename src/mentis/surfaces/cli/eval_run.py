@@ -9,6 +9,7 @@ import click
 
 from .options import home_option, home_path, persona_option
 from .output import say
+from .rates_show import INTERVAL, count_words, interval_words
 from .report import Report, prints_report
 
 
@@ -33,6 +34,9 @@ def run_command(suite: str, *, min_score: float, persona: str | None) -> Report:
 
     from mentis.app.suite_eval import load_suite, run_suite
     from mentis.app.unstored import open_anyhow
+    from mentis.codec.forms import to_object
+    from mentis.compare.rates import rate_data
+    from mentis.values.proportion import Proportion
 
     loaded = load_suite(suite)
     with open_anyhow(home_path(), persona=persona) as agent:
@@ -45,5 +49,8 @@ def run_command(suite: str, *, min_score: float, persona: str | None) -> Report:
     low = found.score < min_score
     if low:
         say(f"below {min_score:g}")
-    summary = f"{found.suite}: {found.passed} of {found.total} hold, score {found.score:g}"
-    return Report(found, (failed, summary), code=1 if low else 0)
+    held = Proportion(found.passed, found.total)
+    interval = f" ({INTERVAL}: {interval_words(held)})" if held.total else ""
+    summary = f"{found.suite}: {count_words(held)} hold, score {found.score:g}{interval}"
+    data = {**to_object(found), **rate_data(held)}
+    return Report(data, (failed, summary), code=1 if low else 0)
