@@ -40,10 +40,11 @@ class SidePrompt:
 
 def side_kind(asked: SidePrompt) -> str:
     """The kind of a side call (`side_title`); "" for what belongs to a conversation."""
+    said, told = _plain(asked.words), _plain(asked.instructions)
     for rule in _rules():
-        if asked.tools and "tools" not in rule:
+        texts = said if rule["in"] == "message" else told
+        if not texts or (asked.tools and "tools" not in rule):
             continue
-        texts = asked.words if rule["in"] == "message" else asked.instructions
         if _fits(rule, texts, asked.max_tokens):
             return rule["kind"]
     return ""
@@ -60,13 +61,17 @@ def side_kind_named(subagent: str) -> str:
     return _SUBAGENTS.get(subagent, "")
 
 
-def _fits(rule: Mapping[str, str], texts: Iterable[str], max_tokens: int | None) -> bool:
-    found = [text.replace("\r\n", "\n").strip() for text in texts]
+def _plain(texts: Iterable[str]) -> list[str]:
+    plain = (text.replace("\r\n", "\n").strip() for text in texts)
+    return [text for text in plain if text]
+
+
+def _fits(rule: Mapping[str, str], texts: list[str], max_tokens: int | None) -> bool:
     if "is" in rule:
-        return rule["is"] in found and max_tokens == _PROBE_TOKENS
+        return rule["is"] in texts and max_tokens == _PROBE_TOKENS
     if "holds" in rule:
-        return any(rule["holds"] in text for text in found)
-    return any(text.startswith(rule["begins"]) for text in found)
+        return any(rule["holds"] in text for text in texts)
+    return any(text.startswith(rule["begins"]) for text in texts)
 
 
 @cache

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import Any, TypeAlias, cast
@@ -38,6 +38,7 @@ FindToken: TypeAlias = Callable[[str], AccessToken | None]
 
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")  # that figures name
+_PORT = re.compile(r":\d+$")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _ANYWHERE = ("0.0.0.0", "::", "")  # noqa: S104  # compared with, not bound to
 
@@ -124,6 +125,7 @@ class WebGuard:
         failures = chosen.failures_per_minute
         self._failures = RequestRate(failures, failures, parts.monotonic)
         self._limits = BodyLimits(chosen.body_bytes, chosen.body_seconds)
+        self._hosts = host_names(chosen.hosts, chosen.host)
         self._here = 0
 
     async def __call__(self, scope: ScopeDict, receive: Receive, send: Send) -> None:
@@ -171,8 +173,7 @@ class WebGuard:
                 status=503,
                 retry_after=1,
             )
-        hosts = (*chosen.hosts, bound_name(chosen.host))
-        check_host(scope, headers, hosts, setting=self._parts.hosts_setting)
+        check_host(scope, headers, self._hosts, setting=self._parts.hosts_setting)
         check_origin(headers, chosen.origins)
         check_head(scope, chosen.header_bytes)
         check_length(headers, self._limits)
@@ -341,18 +342,21 @@ def check_host(
     *,
     setting: str = "web.hosts",
 ) -> None:
-    """A page of another name that leads here by its own DNS finds nothing. `hosts` are names of
-    this server beside those of the machine.
-    """
+    """A page of another name that leads here by its own DNS finds nothing."""
     named = [value for name, value in scope["headers"] if name == b"host"]
     host = headers.get("host", "").lower()
-    name = host.rpartition(":")[0] if re.search(r":\d+$", host) else host
-    if len(named) != 1 or name not in {*_LOCAL, *map(str.lower, hosts)}:
+    name = host.rpartition(":")[0] if _PORT.search(host) else host
+    if len(named) != 1 or name not in hosts:
         raise RequestRefused(
             f"requests to {host or 'no host'!r} are not answered here",
             hint=f"add the name to {setting} if it is this server's",
             status=421,
         )
+
+
+def host_names(hosts: Iterable[str], bound: str) -> frozenset[str]:
+    """What a server is called in requests: as was chosen, where it listens, and on this machine."""
+    return frozenset((*_LOCAL, *map(str.lower, hosts), bound_name(bound)))
 
 
 def bound_name(host: str) -> str:

@@ -54,8 +54,14 @@ class Metrics:
         *,
         size: int,
     ) -> list[float]:
-        family = self._families.setdefault(name, _Family(kind, help_text))
-        return family.series.setdefault(tuple(sorted(labels.items())), [0.0] * size)
+        family = self._families.get(name)
+        if family is None:
+            family = self._families[name] = _Family(kind, help_text)
+        key = tuple(sorted(labels.items()))
+        values = family.series.get(key)
+        if values is None:
+            values = family.series[key] = [0.0] * size
+        return values
 
     def _lines(self) -> Iterator[str]:
         for name, family in self._families.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 from collections.abc import Awaitable, Callable
@@ -37,19 +38,20 @@ def sse(data: object, event: str = "") -> bytes:
 
 async def while_there(request: Request, work: Callable[[], Awaitable[T]]) -> T:
     """What `work` comes to; ClientGone, with the work cancelled, once the client has left."""
-    result: list[T] = []
-    async with anyio.create_task_group() as tasks:
+    watching = asyncio.ensure_future(_left(request.receive))  # a group would cost as much as it all
+    with anyio.CancelScope() as working:
 
-        async def watch() -> None:
-            await _left(request.receive)
-            tasks.cancel_scope.cancel()
+        def end(_watching: asyncio.Future[None]) -> None:
+            working.cancel()
 
-        tasks.start_soon(watch)
-        result.append(await work())
-        tasks.cancel_scope.cancel()
-    if not result:
-        raise ClientGone
-    return result[0]
+        watching.add_done_callback(end)
+        try:
+            return await work()
+        finally:
+            watching.remove_done_callback(end)
+            watching.cancel()
+    watching.result()  # what was wrong with how it was sent
+    raise ClientGone
 
 
 class Streamed(Response):

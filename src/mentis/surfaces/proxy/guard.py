@@ -28,13 +28,13 @@ from mentis.web.guard import (
     ScopeDict,
     Send,
     access_record,
-    bound_name,
     check_head,
     check_host,
     check_length,
     check_origin,
     client_of,
     count_request,
+    host_names,
     only_error,
     read_within,
     request_headers,
@@ -94,6 +94,7 @@ class ProxyGuard:
         )
         failures = chosen.failures_per_minute
         self._failures = RequestRate(failures, failures, parts.monotonic)
+        self._hosts = host_names(chosen.hosts, chosen.host)
         self._here = 0
 
     async def __call__(self, scope: ScopeDict, receive: Receive, send: Send) -> None:
@@ -154,8 +155,7 @@ class ProxyGuard:
                 retry_after=1,
             )
         if not asks_as_proxy(scope):
-            hosts = (*chosen.hosts, bound_name(chosen.host))
-            check_host(scope, headers, hosts, setting="recorder.hosts")
+            check_host(scope, headers, self._hosts, setting="recorder.hosts")
             _check_page(headers)
         check_head(scope, chosen.header_bytes)
         check_length(headers, self._limits)

@@ -56,7 +56,11 @@ class Conversations:
         self, agent: Agent, token: AccessToken, request: ClientRequest, session: str
     ) -> FoundSession:
         """By its name, by the answer that it goes on from, or by what was said in it."""
-        return await to_thread.run_sync(self._find, agent, token, request, session)
+        if named := _named(token, request, session):
+            return FoundSession(named, named=True)
+        if _place(agent, token) in self._begun and not self._candidates(agent, token, request):
+            return _fresh(token, request)
+        return await to_thread.run_sync(self._find, agent, token, request)
 
     async def plan(self, agent: Agent, request: ClientRequest, found: FoundSession) -> Conversation:
         """What the turn is there now. It holds as long as nobody else says something there."""
@@ -65,24 +69,18 @@ class Conversations:
     async def remember(self, agent: Agent, token: AccessToken, conversation: Conversation) -> None:
         """Find it again by how it begins: as it did before the turn, unless that is new."""
         known = self._begun.get(_place(agent, token))
-        session = conversation.session
+        session, plan = conversation.session, conversation.plan
         if known is None or not is_own_session(token, session):
             return
-        same = conversation.plan.replaces is None and _add(known, session, conversation.kept)
+        new = (*plan.adopted, Turn("user", plan.message)) if not conversation.kept else ()
+        same = plan.replaces is None and _add(known, session, new or conversation.kept)
         if not same:
             _add(known, session, await to_thread.run_sync(_history, agent, session))
 
-    def _find(
-        self, agent: Agent, token: AccessToken, request: ClientRequest, session: str
-    ) -> FoundSession:
-        if request.previous:
-            return FoundSession(_session_of_answer(token, request.previous), named=True)
-        named = session or request.session or token.session
-        if named:
-            return FoundSession(session_of(token, named), named=True)
+    def _find(self, agent: Agent, token: AccessToken, request: ClientRequest) -> FoundSession:
         found = [
             _planned(agent, request, FoundSession(one, named=False))
-            for one in self._candidates(agent, token, request.turns)
+            for one in self._candidates(agent, token, request)
         ]
         fitting = [
             one for one in found if one.plan.shared >= _LEAST_SHARED or one.plan.answers_calls
@@ -91,11 +89,10 @@ class Conversations:
         best = [one for one in fitting if one.plan.shared == most]
         if len(best) == 1:
             return FoundSession(best[0].session, named=False, conversation=best[0])
-        fresh = FoundSession(fresh_session(token, secrets.token_hex(6)), named=False)
-        return replace(fresh, conversation=_planned(agent, request, fresh))
+        return _fresh(token, request)
 
-    def _candidates(self, agent: Agent, token: AccessToken, turns: Sequence[Turn]) -> list[str]:
-        """Sessions of this token that begin with the same words."""
+    def _candidates(self, agent: Agent, token: AccessToken, request: ClientRequest) -> list[str]:
+        """Sessions of this token that begin with the same words. It blocks the first time."""
         place = _place(agent, token)
         if place not in self._begun:
             known: dict[str, set[str]] = {}
@@ -103,7 +100,7 @@ class Conversations:
                 if is_own_session(token, one.name):
                     _add(known, one.name, agent.history(session=one.name))
             self._begun.setdefault(place, known)  # another may have been first, and added to it
-        said = spoken(turns[:-1])
+        said = spoken(request.turns[:-1])
         return sorted(self._begun[place].get(_key(said[0].words), ())) if said else []
 
 
@@ -120,6 +117,21 @@ def answer_id(conversation: Conversation) -> str:
     own = 0 if plan.results else 1  # results go on with a message that is there
     after = len(conversation.kept) + len(plan.adopted) + own
     return f"resp_{after}_{conversation.session}_{secrets.token_hex(4)}"
+
+
+def _named(token: AccessToken, request: ClientRequest, session: str) -> str:
+    """The session that the client means; "" where it has said none."""
+    if request.previous:
+        return _session_of_answer(token, request.previous)
+    named = session or request.session or token.session
+    return session_of(token, named) if named else ""
+
+
+def _fresh(token: AccessToken, request: ClientRequest) -> FoundSession:
+    """A session that nobody has said anything in."""
+    name = fresh_session(token, secrets.token_hex(6))
+    plan = plan_turn(request.turns, (), named=False)
+    return FoundSession(name, named=False, conversation=Conversation(name, (), plan))
 
 
 def _planned(agent: Agent, request: ClientRequest, found: FoundSession) -> Conversation:
