@@ -84,8 +84,8 @@ class RecordedDatabase(Database):
         self._disk = _Disk(self._vfs, tape)
         super().__init__(path)
 
-    def _connect(self, target: str, *, uri: bool) -> Any:  # noqa: ANN401 - apsw's for sqlite3's
-        return apsw.Connection(target, vfs=self._vfs)
+    def _connect_writable(self) -> Any:  # noqa: ANN401 - apsw's for sqlite3's
+        return apsw.Connection(str(self.path), vfs=self._vfs)
 
     def close(self) -> None:
         super().close()

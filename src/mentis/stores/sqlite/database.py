@@ -325,9 +325,9 @@ class Database:
     def _open(self) -> sqlite3.Connection:
         refuse_network(self.path)
         self._refuse_link()
-        if self.path.exists() and not os.access(self.path, os.W_OK):
+        if self._sees(self.path.exists) and not os.access(self.path, os.W_OK):
             raise unwritable_database(self.path, "it is read-only")  # SQLite would open it to read
-        connection = _connect(str(self.path), self._busy_seconds, uri=False)
+        connection = self._connect_writable()
         with _closed_on_failure(connection):
             # Looked at before anything is set: a file that is not ours stays as it is.
             self._check(connection)
@@ -348,18 +348,24 @@ class Database:
                 self._migrate(connection)
         return connection
 
+    def _connect_writable(self) -> sqlite3.Connection:
+        """Where a test puts a disk of its own below SQLite."""
+        return _connect(str(self.path), self._busy_seconds, uri=False)
+
     def _refuse_link(self) -> None:
         """Whoever put one there chooses which file is written, and whose rights are changed."""
-        try:
-            linked = self.path.is_symlink()
-        except OSError as error:
-            raise StoreError(f"cannot look at {self.path}: {error.strerror}") from error
-        if linked:
+        if self._sees(self.path.is_symlink):
             raise StoreError(
                 f"{self.path} is a link, and nothing is written through it",
                 hint="put the database itself in its place, or move the whole home",
                 path=str(self.path),
             )
+
+    def _sees(self, look: Callable[[], bool]) -> bool:
+        try:
+            return look()
+        except OSError as error:
+            raise StoreError(f"cannot look at {self.path}: {error.strerror}") from error
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
         """SQLite does not wait for this lock by itself when two processes make the file."""
@@ -382,7 +388,7 @@ class Database:
                 migrate(connection, version)
 
     def _open_readonly(self) -> sqlite3.Connection:
-        if not self.path.is_file():
+        if not self._sees(self.path.is_file):
             raise StoreError(
                 f"there is no database at {self.path}", hint="check the path", path=str(self.path)
             )
