@@ -20,6 +20,7 @@ from urllib.parse import unquote
 from .likeness import TooMuch
 
 LAYERS = 3
+_MESSAGE = 4096  # characters
 _SHORT = 64 * 1024  # characters: such texts come again with each step of a turn
 MOST_DECODED = 50_000  # pieces in one text
 MOST_ESCAPES = 100_000
@@ -91,6 +92,8 @@ _MORSE_LETTERS: dict[str, str] = dict(
 
 def readings(text: str) -> tuple[str, ...]:
     """What else the text says, layer under layer; each reading once."""
+    if len(text) <= _MESSAGE:
+        return _known_message(text)
     return _known_readings(text) if len(text) <= _SHORT else tuple(_all_readings(text))
 
 
@@ -136,6 +139,11 @@ def _mirrored(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=256)
 def _known_readings(text: str) -> tuple[str, ...]:
+    return tuple(_all_readings(text))
+
+
+@lru_cache(maxsize=4096)  # more than a conversation has texts, or each would be decoded each time
+def _known_message(text: str) -> tuple[str, ...]:
     return tuple(_all_readings(text))
 
 

@@ -179,10 +179,22 @@ def seen_of(told: Iterable[Told]) -> SeenRequest:
         return SeenRequest(too_much=f"the request cannot be looked at: {error}")
 
 
+@dataclass(frozen=True, slots=True)
+class _ClearingText:
+    """One text that clears, with all that it says under other writings, ready to be joined."""
+
+    texts: tuple[str, ...]
+    told: str
+    tokens: frozenset[str]
+    tight: frozenset[str]
+    amounts: frozenset[str]
+    size: int
+
+
 class _Sides:
     def __init__(self) -> None:
         self.untrusted: list[tuple[str, str, str]] = []  # text, prose, source
-        self.clearing: list[str] = []
+        self.clearing: list[_ClearingText] = []
         self.unread = ""
         self.here: set[str] = set()
         self._size = 0
@@ -197,7 +209,9 @@ class _Sides:
         if trust is Trust.UNTRUSTED:
             self._add_untrusted(text, source)
         elif trust in _CLEARS:
-            self.clearing.extend(self._normal(one) for one in (text, *readings(text)))
+            clearing = _clearing_text(text)
+            self._count(clearing.size)
+            self.clearing.append(clearing)
 
     def _add_untrusted(self, text: str, source: str) -> None:
         """Decoded, a structured text has no structure any more: what is prose is decoded apart."""
@@ -209,10 +223,13 @@ class _Sides:
             whole = self._normal(one)
             self.untrusted.append((whole, whole, source))
 
-    def _normal(self, text: str) -> str:
-        self._size += len(text)
+    def _count(self, size: int) -> None:
+        self._size += size
         if self._size > MOST:
             raise TooMuch(f"it has more than {MOST} characters")
+
+    def _normal(self, text: str) -> str:
+        self._count(len(text))
         return _known_normal(text) if len(text) <= _SHORT else normal(text)
 
 
@@ -354,30 +371,46 @@ def _starts(texts: Iterable[str]) -> tuple[int, ...]:
     return tuple(starts)
 
 
-def _clearing(texts: list[str]) -> Clearing:
-    tokens = frozenset[str]().union(*map(_places, texts))
+def _clearing(texts: list[_ClearingText]) -> Clearing:
     return Clearing(
-        _APART.join(texts),
+        _APART.join(text for one in texts for text in one.texts),
+        frozenset[str]().union(*(one.tokens for one in texts)),
+        frozenset[str]().union(*(one.tight for one in texts)),
+        _APART.join(one.told for one in texts),
+        frozenset[str]().union(*(one.amounts for one in texts)),
+    )
+
+
+def _clearing_text(text: str) -> _ClearingText:
+    """A conversation says the same again in every turn: what is short is looked at once."""
+    return _known_clearing(text) if len(text) <= _SHORT else _look_at(text)
+
+
+def _look_at(text: str) -> _ClearingText:
+    said = (text, *readings(text))
+    size = sum(map(len, said))
+    if size > MOST:
+        raise TooMuch(f"it has more than {MOST} characters")
+    texts = tuple(map(normal, said))
+    tokens = frozenset(place for one in texts for place in _places(one))
+    return _ClearingText(
+        texts,
+        _APART.join(map(words_of, texts)),
         tokens,
         frozenset(map(tight, tokens)),
-        _APART.join(map(_known_words, texts)),
-        frozenset(amount for text in texts for amount in amounts_in(text)),
+        frozenset(amount for one in texts for amount in amounts_in(one)),
+        size,
     )
+
+
+def _places(text: str) -> tuple[str, ...]:
+    return (*addresses(text, single=True), *numbers(text))
 
 
 def _known_words(text: str) -> str:
     return _short_words(text) if len(text) <= _SHORT else words_of(text)
 
 
-def _places(text: str) -> tuple[str, ...]:
-    """A conversation says the same again in every turn: what is short is looked at once."""
-    return _known_places(text) if len(text) <= _SHORT else _all_places(text)
-
-
-def _all_places(text: str) -> tuple[str, ...]:
-    return (*addresses(text, single=True), *numbers(text))
-
-
-_known_places = lru_cache(maxsize=4096)(_all_places)
+_known_clearing = lru_cache(maxsize=4096)(_look_at)
 _known_normal = lru_cache(maxsize=4096)(normal)
 _short_words = lru_cache(maxsize=4096)(words_of)

@@ -52,12 +52,16 @@ def keep_newest(history: Sequence[Turn], room: int, counter: TokenCounter) -> Ke
     if not history:
         return _NOTHING
     reasons = [_unusable(turn) for turn in history]
-    first = _first_that_fits(history, reasons, room, counter)
+    first, counts = _first_that_fits(history, reasons, room, counter)
     reasons[:first] = [reason or NO_ROOM for reason in reasons[:first]]
     _drop_headless(history, reasons)
     together = first - _TOLD_ALONE if first > _TOLD_ALONE else 0
     cuts = [
-        Cut(f"turn {index + 1} ({history[index].role})", _tokens(history[index], counter), reason)
+        Cut(
+            f"turn {index + 1} ({history[index].role})",
+            turn_tokens(history[index], counter).tokens,
+            reason,
+        )
         for index, reason in enumerate(reasons[together:], start=together)
         if reason
     ]
@@ -65,7 +69,7 @@ def keep_newest(history: Sequence[Turn], room: int, counter: TokenCounter) -> Ke
         each = sum(cut.tokens for cut in cuts) // len(cuts)
         cuts.insert(0, Cut(f"turns 1 to {together}", each * together, _TOGETHER))
     kept = [index for index, reason in enumerate(reasons) if not reason]
-    tokens = add(*(turn_tokens(history[index], counter) for index in kept))
+    tokens = add(*(counts[index] for index in kept))
     return KeptHistory(tuple(history[index] for index in kept), tokens, tuple(cuts))
 
 
@@ -158,22 +162,20 @@ def _unusable(turn: Turn) -> str:
 
 def _first_that_fits(
     history: Sequence[Turn], reasons: Sequence[str], room: int, counter: TokenCounter
-) -> int:
-    """The index from which on everything usable fits. The newest are counted first, and of those
-    that do not fit only one is, so that a long conversation costs no more than what is told of it.
+) -> tuple[int, dict[int, TokenCount]]:
+    """The index from which on everything usable fits, with what was counted. The newest come first,
+    and of those that do not fit only one is counted, so that a long conversation costs no more than
+    what is told of it.
     """
-    used = 0
+    used, counts = 0, dict[int, TokenCount]()
     for index in range(len(reasons) - 1, -1, -1):
         if reasons[index]:
             continue
-        used += _tokens(history[index], counter) + FRAMING_TOKENS
+        counts[index] = turn_tokens(history[index], counter)
+        used += counts[index].tokens + FRAMING_TOKENS
         if used > room:
-            return index + 1
-    return 0
-
-
-def _tokens(turn: Turn, counter: TokenCounter) -> int:
-    return turn_tokens(turn, counter).tokens
+            return index + 1, counts
+    return 0, counts
 
 
 def _drop_headless(history: Sequence[Turn], reasons: list[str]) -> None:
