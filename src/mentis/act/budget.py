@@ -19,6 +19,7 @@ from mentis.values.value import Value
 Heard: TypeAlias = tuple[ClockReading, str, str]
 _SETTLED = "settled"
 _HOUR = timedelta(hours=1)
+_FEW = 256  # acts; more are sorted by their time, and the old ones forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,12 @@ class ActBudget(Value):
     def by_hour(self) -> bool:
         """Whether the hour has to be counted at all."""
         return self.per_hour > 0 or any(most > 0 for most in self.of_act.values())
+
+    def allows(self, spent: ActCounts) -> bool:
+        """Whether one more act of any name breaks no limit of the hour."""
+        if 0 < self.per_hour <= spent.in_hour:
+            return False
+        return not any(0 < most <= spent.of_act.get(name, 0) for name, most in self.of_act.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,7 @@ class ActTally:
         self._clock = clock
         self._heard: list[Heard] = []
         self._moments: dict[str, float] = {}  # by key: heard of when, on the clock nobody sets
+        self._names: dict[str, str] = {}  # by key: of which act
         self.learn(begun)
 
     def note(self, key: str, name: str) -> None:
@@ -82,14 +90,31 @@ class ActTally:
         """Count these too, as far as they are not counted yet."""
         moment = self._clock.monotonic()
         for one in begun:
-            _, key, _ = one
+            _, key, name = one
             if key not in self._moments:
                 self._put(one)
             if key:
                 self._moments.setdefault(key, moment)
+                self._names.setdefault(key, name)
+
+    def spent(self, in_turn: int, budget: ActBudget, *, without: str = "") -> ActCounts:
+        """The counts, as far as the budget asks for them: while all the few that were heard of
+        break no limit, it does not matter which of them are of the last hour.
+        """
+        if not budget.by_hour:
+            return ActCounts(in_turn)
+        if len(self._names) <= _FEW:
+            all_heard = _counted(in_turn, self._names, without)
+            if budget.allows(all_heard):
+                return all_heard
+        return self.counts(in_turn, without=without)
 
     def counts(self, in_turn: int, *, without: str = "") -> ActCounts:
-        """`without`: the act with this key is not counted against itself."""
+        """Of the last hour. `without`: the act with this key is not counted against itself."""
+        return _counted(in_turn, self._last_hour(), without)
+
+    def _last_hour(self) -> dict[str, str]:
+        """By key, the names of those that count."""
         now = read_clock(self._clock)
         hour = MeasuredTimeline[tuple[str, str]](now.shown - _HOUR + timedelta.resolution, now)
         for reading, key, name in self._heard:
@@ -99,8 +124,7 @@ class ActTally:
                 hour.add(reading, *([(key, name)] if key else ()))
         counted = dict(act for _, act in hour.dated_items())
         self._forget(counted)
-        names = Counter(name for key, name in counted.items() if key != without)
-        return ActCounts(in_turn, names.total(), names)
+        return counted
 
     def _put(self, one: Heard) -> None:
         """Of what the clock showed between two acts only the earliest matters."""
@@ -121,7 +145,12 @@ class ActTally:
             if one[1] not in old:
                 self._put(one)
         for key in old:
-            del self._moments[key]
+            del self._moments[key], self._names[key]
+
+
+def _counted(in_turn: int, acts: Mapping[str, str], without: str) -> ActCounts:
+    names = Counter(name for key, name in acts.items() if key != without)
+    return ActCounts(in_turn, names.total(), names)
 
 
 def begun_in(entries: Iterable[Entry]) -> Iterator[Heard]:

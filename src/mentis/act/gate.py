@@ -66,8 +66,9 @@ class Gate:
     def judge(self, call: ActCall, spec: ActSpec, seen: SeenRequest | None) -> Decision:
         """Never raises. What is allowed or set to wait counts for the budget."""
         try:
-            by_hour = self._tally if self.rules.budget.by_hour else None
-            spent = by_hour.counts(self._in_turn) if by_hour else ActCounts(self._in_turn)
+            spent = ActCounts(self._in_turn)
+            if self._tally:
+                spent = self._tally.spent(self._in_turn, self.rules.budget)
             decision = judge(self.rules, call, spec, seen=seen, spent=spent)
             decision = self._after_suspicion(decision, spec)
         except Exception as error:  # noqa: BLE001  # whatever it is, it must not open the gate

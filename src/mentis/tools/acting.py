@@ -337,9 +337,9 @@ class ActRunner:
         )
 
         def judge(call: ActCall, spec: ActSpec) -> Decision:
-            return judge_again(
-                self.rules(chosen), call, spec, spent=tally.counts(0, without=call.key)
-            )
+            rules = self.rules(chosen)
+            spent = tally.spent(0, rules.budget, without=call.key)
+            return judge_again(rules, call, spec, spent=spent)
 
         recovery = Recovery(dispatcher, self.owners.alive, retries=chosen.retries, judge=judge)
         return DispatchParts(owner, journal, dispatcher, recovery, tally)
