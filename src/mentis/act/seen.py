@@ -275,11 +275,13 @@ def _unvouched(said: Trust) -> Trust:
 
 
 def _of_history(reference: frozenset[str], turns: tuple[Turn, ...]) -> tuple[Told, ...]:
-    found = (
-        _TURNS.remember(partial(_of_turn, at, reference), turn, key=(at, reference))
-        for at, turn in enumerate(turns)
-    )
-    return tuple(told for one in found for told in one)
+    told = list[Told]()
+    for at, turn in enumerate(turns):
+        if len(turn.parts) == 1 and type(said := turn.parts[0]) is TextPart:  # as most are
+            told.append((said.text, turn.lineage, f"turn {at}"))
+        else:
+            told += _TURNS.remember(partial(_of_turn, at, reference), turn, key=(at, reference))
+    return tuple(told)
 
 
 def _of_turn(number: int, reference: frozenset[str], turn: Turn) -> tuple[Told, ...]:

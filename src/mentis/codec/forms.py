@@ -75,7 +75,7 @@ def _written(request: PromptRequest) -> str:
 
 
 def _list_text(values: Sequence[Value]) -> str:
-    return f"[{','.join([_WRITTEN.remember(_text, one) for one in values])}]"
+    return f"[{','.join(_WRITTEN.remember_each(_text, values))}]"
 
 
 def _text(value: Value) -> str:

@@ -14,7 +14,7 @@ from mentis.act import entries
 from mentis.act.screening import withheld_key
 from mentis.ports.entries import Entries
 from mentis.values.entry import Entry
-from mentis.values.part import Part, ToolResultPart
+from mentis.values.part import Part, TextPart, ToolResultPart
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
@@ -61,6 +61,8 @@ def _keys(part: ToolResultPart) -> tuple[str, str]:
 
 
 def _turn(turn: Turn, ledger: Entries, agent: str, before: int | None) -> Turn:
+    if len(turn.parts) == 1 and type(turn.parts[0]) is TextPart:  # as most are
+        return turn
     if turn.role != "user" or not any(isinstance(part, ToolResultPart) for part in turn.parts):
         return turn
     parts = tuple(_part(part, ledger, agent, before) for part in turn.parts)

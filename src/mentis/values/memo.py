@@ -7,9 +7,10 @@ their identities stay theirs.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -43,6 +44,14 @@ class IdentityMemo(Generic[T]):
             except KeyError:  # another thread was faster
                 break
         return made
+
+    def remember_each(self, make: Callable[[S], T], values: Sequence[S]) -> list[T]:
+        """What `make` gives of each of them, as `remember` would say one by one."""
+        found = map(self._kept.get, map(id, values))
+        return [
+            self.remember(make, value) if one is None else one[1]
+            for one, value in zip(found, values, strict=True)
+        ]
 
     def clear(self) -> None:
         self._kept.clear()
