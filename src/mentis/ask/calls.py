@@ -73,18 +73,18 @@ class ModelCall(Value):
             "failed": len(self.failed),
             "request": request_digest(self.composed.request),
             "payload": self.rendering.digest,
-            "reply": digest(to_json(self.reply)),
+            "reply": _DIGESTS.remember(_value_digest, self.reply),
         }
         return {**told, **self.usage_fields()}
 
 
 def request_digest(request: PromptRequest) -> Digest:
     """Worked out once: calls, steps and the entry of a turn name the same requests."""
-    return _DIGESTS.remember(_request_digest, request)
+    return _DIGESTS.remember(_value_digest, request)
 
 
-def _request_digest(request: PromptRequest) -> Digest:
-    return digest(to_json(request))
+def _value_digest(value: Value) -> Digest:
+    return digest(to_json(value))
 
 
 def prompt_tokens(trace: Trace) -> int:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 _KNOWN = (str, int, type(None), float, Decimal, tuple, list, Value, Mapping)
+_EMPTY: object = ()
 _ATOMS = frozenset((str, int, bool, type(None)))  # which are in JSON what they are here
 
 
@@ -64,20 +65,22 @@ def _default(one: Field[object]) -> object:
 
 
 def _plain_field(content: object) -> object:
+    if content is _EMPTY:  # as many are
+        return []
     if isinstance(content, bytes):
         return base64.urlsafe_b64encode(content).decode()
     return _plain(content)
 
 
 def _plain(content: object) -> object:
+    if isinstance(content, Value):  # as most are
+        return _fields(content)
     match content:
         case str():
             return str(content)
         case tuple() | list():
             items = cast("Sequence[object]", content)
             return [item if type(item) in _ATOMS else _plain(item) for item in items]
-        case Value():
-            return _fields(content)
         case None | bool() | int():
             return content
         case float() | Decimal() if math.isfinite(content):
