@@ -168,6 +168,14 @@ def test_a_server_on_this_machine_is_named_as_ever_since_a_proxy_is_passed_by(
     assert "127.0.0.1" in start.environ["NO_PROXY"]
 
 
+def test_an_ollama_on_this_machine_is_led_here_beside_a_proxy(tmp_path: Path) -> None:
+    authority, _ = open_authority(tmp_path / "record-ca", HOSTS)
+    usual = lead(authority).environ
+    assert usual["OLLAMA_HOST"] == f"{BASE}/127-0-0-1-11434"
+    assert "ANTHROPIC_BASE_URL" not in usual
+    assert "OLLAMA_HOST" not in lead(authority, OLLAMA_HOST="https://ollama.com").environ
+
+
 def test_a_target_that_goes_past_the_proxy_is_told(tmp_path: Path) -> None:
     authority, _ = open_authority(tmp_path / "record-ca", HOSTS)
     assert lead(authority, no_proxy="api.example.org").notes == [

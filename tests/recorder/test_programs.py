@@ -37,8 +37,40 @@ def test_a_program_that_nobody_knows_gets_the_variables_of_the_official_clients(
         "OPENAI_BASE_URL": f"{BASE}/openai/v1",
         "OPENAI_API_BASE": f"{BASE}/openai/v1",
         "GOOGLE_GEMINI_BASE_URL": f"{BASE}/gemini",
+        "OLLAMA_HOST": f"{BASE}/ollama",
+        "OLLAMA_API_BASE": f"{BASE}/ollama",
     }
     assert made.targets == TARGETS
+
+
+@pytest.mark.parametrize(
+    ("told", "origin"),
+    [
+        ("127.0.0.1:11434", "http://127.0.0.1:11434"),
+        ("[::]", "http://127.0.0.1:11434"),
+        (":8000", "http://127.0.0.1:8000"),
+        ("localhost", "http://localhost:11434"),
+        ("http://localhost", "http://localhost:80"),
+        ("https://ollama.com", "https://ollama.com:443"),
+        ("https://box.example:8443/models/", "https://box.example:8443"),
+        ("[::1]:9000", "http://[::1]:9000"),
+        ("::1", "http://[::1]:11434"),
+    ],
+)
+def test_ollama_is_found_where_its_variable_says_in_each_of_its_ways(
+    tmp_path: Path, told: str, origin: str
+) -> None:
+    made = start(tmp_path, "agent", OLLAMA_HOST=told)
+    _, _, target, *path = made.environ["OLLAMA_HOST"].removeprefix("http:").split("/")[1:]
+    assert made.targets[target].origin == origin
+    assert path == (["models"] if "models" in told else [])
+    assert made.environ["OLLAMA_API_BASE"] == made.environ["OLLAMA_HOST"]
+
+
+def test_an_ollama_that_cannot_be_led_here_is_called_as_ever_and_told(tmp_path: Path) -> None:
+    made = start(tmp_path, "agent", OLLAMA_HOST="192.168.7.9")
+    assert "OLLAMA_HOST" not in made.environ
+    assert "OLLAMA_HOST is not led here, and not recorded" in made.notes[0]
 
 
 def test_a_server_that_was_chosen_already_is_the_one_that_is_called(tmp_path: Path) -> None:

@@ -7,7 +7,10 @@ from typing import Literal, TypeAlias
 
 from mentis.values.value import Value
 
-Wire: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "text", "live"]
+# `ollama` is that server's own: read where a recorder meets it, never written here.
+Wire: TypeAlias = Literal[
+    "openai-chat", "openai-responses", "anthropic", "gemini", "text", "live", "ollama"
+]
 WIRES: tuple[Wire, ...] = (
     "openai-chat",
     "openai-responses",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ _LAST_EVENTS = (
     b"event: response.incomplete",
     b"event: response.failed",
 )
+_LAST_LINE = re.compile(rb'"done"\s*:\s*true\s*[,}]')  # of Ollama, which sends a line for an event
 # How it ended: answered, the program left, the server could not be reached, or broke off.
 CallEnd: TypeAlias = Literal["answered", "left", "unreachable", "broken"]
 
@@ -54,14 +56,21 @@ class BodyCopy:
 
     def has_last_event(self) -> bool:
         """Whether it is a stream of events that has said everything, as far as can be read."""
+        if self.pieces and self.pieces[0].startswith(b"{"):
+            last = self._last(b"\n")
+            return last.endswith(b"\n") and _LAST_LINE.search(last) is not None
+        last = self._last(b"\n\n")
+        return last.endswith(b"\n\n") and last.startswith(_LAST_EVENTS)
+
+    def _last(self, mark: bytes) -> bytes:
+        """What stands behind the last mark but the one at the end."""
         tail = b""
         for piece in reversed(self.pieces):
             tail = piece + tail
-            if b"\n\n" in tail.replace(b"\r\n", b"\n").rstrip():
+            if mark in tail.replace(b"\r\n", b"\n").rstrip():
                 break
         plain = tail.replace(b"\r\n", b"\n")
-        last = plain.rstrip().rpartition(b"\n\n")[2]
-        return plain.endswith(b"\n\n") and last.startswith(_LAST_EVENTS)
+        return plain[plain.rstrip().rfind(mark) + len(mark) if mark in plain.rstrip() else 0 :]
 
 
 @dataclass(slots=True)

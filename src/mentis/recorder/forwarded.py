@@ -49,11 +49,11 @@ def lead_through(
     start: ProgramStart, command: Sequence[str], proxy: str, authority: LocalAuthority
 ) -> ProgramStart:
     """The same program with the variables of the proxy, whose address may hold a secret, instead
-    of those that name its servers. Those stay where one of its servers is on this machine: what a
-    program has to do here goes past a proxy.
+    of those that name its servers. Those stay where one of its servers is on this machine, and
+    where they lead nowhere else: what a program has to do here goes past a proxy.
     """
     local = any(is_loopback(host_of(one.origin)) for one in start.servers)
-    environ = {**start.environ} if local else {}
+    environ = {name: text for name, text in start.environ.items() if local or name in start.local}
     environ |= {name: proxy for one in _PROXIES for name in (one, one.lower())}
     given = start.given.get("NO_PROXY") or start.given.get("no_proxy") or ""
     known = [one.strip() for one in given.split(",") if one.strip()]

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from mentis.errors import RouteError
 from mentis.facts.presets import PRESETS
+from mentis.net.targets import host_of, is_loopback
 from mentis.values.json import JsonObject, json_object
 
 from .targets import CallTarget, address_at, target_of
@@ -30,6 +32,9 @@ _VARIABLES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("OPENAI_BASE_URL", "OPENAI_API_BASE"), _OPENAI),
     (("GOOGLE_GEMINI_BASE_URL",), _GEMINI),
 )
+# Ollama's client and the programs with LiteLLM: docs.ollama.com/faq, docs.litellm.ai (Ollama).
+_OLLAMA = ("OLLAMA_HOST", "OLLAMA_API_BASE")
+_OLLAMA_PORTS = {"": 11434, "http": 80, "https": 443}
 _ONLY_IF_SET = ("ANTHROPIC_API_BASE", "GOOGLE_VERTEX_BASE_URL")
 # With these Claude Code calls a cloud by other variables.
 _CLOUDS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
@@ -41,6 +46,7 @@ _NOT_NAME = re.compile(r"[^a-z0-9_-]+")
 class ProgramStart:
     """How a program is started: its command, the variables that are set, and targets that nobody
     had named before. `servers` are those that it is set up for; `notes` say what is not recorded.
+    `local` are the variables that lead to this machine whatever else is set.
     """
 
     command: tuple[str, ...]
@@ -52,12 +58,14 @@ class ProgramStart:
     environ: dict[str, str] = field(default_factory=dict[str, str])
     notes: list[str] = field(default_factory=list[str])
     servers: list[CallTarget] = field(default_factory=list[CallTarget])
+    local: set[str] = field(default_factory=set[str])
 
-    def through(self, upstream: str) -> str:
-        """The address at the recorder that leads to this one."""
+    def through(self, upstream: str, *, usual: bool = False) -> str:
+        """The address at the recorder that leads to this one. `usual`: nobody chose it."""
         target = target_of(upstream, self.targets)
         self.targets.setdefault(target.name, target)
-        self.servers.append(target)
+        if not usual:
+            self.servers.append(target)
         return address_at(self.base, target, upstream)
 
 
@@ -85,6 +93,7 @@ def prepare_program(
     places = folder or Path.home(), project or Path.cwd()
     start = ProgramStart(tuple(command), base, environ, *places, dict(targets))
     _set_variables(start)
+    _set_up_ollama(start)
     setup = _SETUPS.get(program_name(command))
     if setup is not None:
         setup(start)
@@ -100,6 +109,35 @@ def _set_variables(start: ProgramStart) -> None:
     for name in _ONLY_IF_SET:
         if start.given.get(name):
             start.environ[name] = start.through(start.given[name])
+
+
+def _set_up_ollama(start: ProgramStart) -> None:
+    """Its own format has no key, so it may be anywhere near: what cannot be led here is told."""
+    chosen = next((start.given[name] for name in _OLLAMA if start.given.get(name)), "")
+    for name in _OLLAMA:
+        upstream = ollama_address(start.given.get(name) or chosen)
+        try:
+            start.environ[name] = start.through(upstream, usual=not chosen)
+        except RouteError as error:
+            start.notes.append(f"{name} is not led here, and not recorded: {error.message}")
+            continue
+        if is_loopback(host_of(upstream)):
+            start.local.add(name)
+
+
+def ollama_address(told: str) -> str:
+    """What a variable of Ollama says, as an address: a host or a port alone will do there."""
+    scheme, found, rest = told.strip().rpartition("://")
+    place, slash, path = rest.partition("/")
+    host, colon, port = place.rpartition(":")
+    if not colon or port.endswith("]"):
+        host, port = place, ""
+    elif ":" in host and not host.startswith("["):  # the number of a host, in the form with colons
+        host, port = f"[{place}]", ""
+    if host.strip("[]") in ("", "0.0.0.0", "::"):  # noqa: S104  # where it listens, not where it is
+        host = "127.0.0.1"
+    number = port if port.isdecimal() else str(_OLLAMA_PORTS.get(scheme if found else "", 80))
+    return f"{scheme or 'http'}://{host}:{number}{slash}{path}".rstrip("/")
 
 
 def _keep_from_proxies(start: ProgramStart) -> None:

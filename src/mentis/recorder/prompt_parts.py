@@ -60,7 +60,8 @@ class RecordedPrompts:
     def told(self, entry: Entry, find: Callable[[int], Entry]) -> RecordedPrompt:
         """The parts of a call's prompt; `find` gives entries before it. ReplayError as above."""
         content, identical = self.body(entry)
-        payload, wire = _payload(content), _wire(entry)
+        wire = _wire(entry)
+        payload = _payload(content, wire)
         if payload is None or wire is None:
             raise ReplayError(
                 f"entry {entry.index} asked no model in a format that is read here",
@@ -73,7 +74,7 @@ class RecordedPrompts:
         """The first byte in which two prompts differ; None where they do not, or nobody can say."""
         wire = _wire(entry)
         try:
-            payloads = [_payload(self.body(one)[0]) for one in (before, entry)]
+            payloads = [_payload(self.body(one)[0], wire) for one in (before, entry)]
         except ReplayError:
             return None
         old, new = payloads
@@ -88,13 +89,13 @@ class RecordedPrompts:
         return PromptChange(found.byte, found.pointer, where, was, now)
 
 
-def _payload(content: bytes) -> JsonObject | None:
+def _payload(content: bytes, wire: Wire | None) -> JsonObject | None:
     try:
         found: object = json.loads(content)
     except ValueError:
         return None
     told = json_object(found)
-    return with_listed_input(told) if told else None
+    return with_listed_input(told, wire) if told and wire else None
 
 
 def _wire(entry: Entry) -> Wire | None:

@@ -27,14 +27,17 @@ SYSTEM: Mapping[Wire, tuple[str, ...]] = {
     "openai-responses": ("instructions",),
     "anthropic": ("system",),
     "gemini": ("systemInstruction", "system_instruction"),
+    "ollama": ("system",),
 }
 TALK: Mapping[Wire, str] = {
     "openai-chat": "messages",
     "openai-responses": "input",
     "anthropic": "messages",
     "gemini": "contents",
+    "ollama": "messages",
 }
 OWNERS = ("system", "developer")
+_HEADED = ("openai-chat", "ollama")  # their first messages may be the system text
 _ANSWERERS = ("assistant", "model", "tool")
 _MARKS = ("cache_control", "prompt_cache_breakpoint")
 _MARK_BYTES = tuple(f'"{mark}"'.encode() for mark in _MARKS)
@@ -45,7 +48,7 @@ _WORDS = {"tools": "tool", "messages": "message", "input": "message", "contents"
 @dataclass(frozen=True, slots=True)
 class PromptDigest(Value):
     """Digests of a prompt's parts: enough to see which prompts begin alike. The first messages of
-    Chat Completions are its system text: `head` says how many they are.
+    Chat Completions and of Ollama are the system text: `head` says how many they are.
     """
 
     tools: str
@@ -70,7 +73,7 @@ class PromptDigest(Value):
 def digest_prompt(payload: JsonObject, wire: Wire) -> PromptDigest:
     talk = items_at(payload, TALK[wire])
     owned = takewhile(lambda one: json_object(one).get("role") in OWNERS, talk)
-    head = list(owned) if wire == "openai-chat" else []
+    head = list(owned) if wire in _HEADED else []
     system = [*(payload.get(name) for name in SYSTEM[wire]), *head]
     return PromptDigest(
         _short(payload.get("tools")),

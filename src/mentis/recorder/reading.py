@@ -23,6 +23,7 @@ from mentis.values.json import JsonObject, json_object
 from mentis.values.reply import Reply
 
 from .call_copy import BodyCopy, CallCopy, Headers
+from .ollama_answers import chat_events
 from .packing import unpack
 from .prompts import last_texts, system_texts
 from .wires import model_at, wire_at
@@ -109,7 +110,12 @@ class ReadCall:
     reason: str = ""
 
 
-_SILENT_WIRES = ("openai-chat", "openai-responses")
+_SILENT_WIRES = ("openai-chat", "openai-responses", "ollama")
+# Where a message may be a bare text, and the list that it stands for.
+_BARE_TEXTS: Mapping[Wire, tuple[str, str]] = {
+    "openai-responses": ("input", "input"),
+    "ollama": ("prompt", "messages"),
+}
 _CACHED = re.compile(r'"(?:cached_tokens|prompt_cache_hit_tokens)"')
 
 
@@ -120,7 +126,7 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
     answer, _ = _body(copy.answer, copy.answer_headers, hidden, limit)
     original = _body(copy.original, copy.headers, hidden, limit)[0] if copy.original else None
     wire = _wire(copy)
-    payload = with_listed_input(payload) if payload and wire == "openai-responses" else payload
+    payload = with_listed_input(payload, wire) if payload and wire else payload
     if wire is None or not (copy.source or is_body(payload, wire)):
         wire, payload = None, None
     payload = json_object(payload)
@@ -169,21 +175,28 @@ def _side(
         return side_kind_at(copy.path)
     if named := side_kind_named(headers.get("x-openai-subagent", "")):
         return named
-    limits = (payload.get(name) for name in _LIMITS)
+    options = json_object(payload.get("options"))  # Ollama's
+    limits = (options.get("num_predict"), *(payload.get(name) for name in _LIMITS))
     limit = next((one for one in limits if isinstance(one, int)), None)
     words, told = last_texts(payload, wire), system_texts(payload, wire)
     return side_kind(SidePrompt(words, told, bool(payload.get("tools")), limit))
 
 
-def with_listed_input(payload: JsonObject) -> JsonObject:
-    """Responses takes a message that is a bare text; it is looked at as the one it stands for."""
-    said = payload.get("input")
-    if not isinstance(said, str):
+def with_listed_input(payload: JsonObject, wire: Wire) -> JsonObject:
+    """Responses, and Ollama where it completes a prompt, take a message that is a bare text; it is
+    looked at as the one it stands for.
+    """
+    field, listed = _BARE_TEXTS.get(wire, ("", ""))
+    said = payload.get(field)
+    if not isinstance(said, str) or isinstance(payload.get(listed), list):
         return payload
-    return {**payload, "input": [{"role": "user", "content": said}]}
+    return {**payload, listed: [{"role": "user", "content": said}]}
 
 
 def _reply(said: str, wire: Wire, payload: JsonObject, model: str) -> Reply:
+    if wire == "ollama":
+        reader = reader_for("openai-chat", tools=offered_in(payload), model=model)
+        return read_all(reader, joined_pieces(chat_events(events_of(said, wire)), "openai-chat"))
     reader = reader_for(wire, tools=offered_in(payload), model=model)
     return read_all(reader, joined_pieces(events_of(said, wire), wire))
 

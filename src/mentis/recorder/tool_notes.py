@@ -51,7 +51,7 @@ def _note(screener: Screener, result: ForeignResult) -> JsonObject:
 
 def results_in(payload: JsonObject, wire: Wire, *, since: int = 0) -> Iterator[ForeignResult]:
     match wire:
-        case "openai-chat":
+        case "openai-chat" | "ollama":
             yield from _chat(payload, since)
         case "openai-responses":
             yield from _responses(payload, since)
@@ -69,7 +69,8 @@ def _chat(payload: JsonObject, since: int) -> Iterator[ForeignResult]:
         for call in _inside(message, "tool_calls"):
             names[call.get("id")] = str(json_object(call.get("function")).get("name", ""))
         if number >= since and message.get("role") == "tool":
-            name = names.get(message.get("tool_call_id"), "")
+            told = message.get("tool_name") or ""  # Ollama's calls need no ids
+            name = names.get(message.get("tool_call_id"), "") or str(told)
             yield ForeignResult(f"/messages/{number}", name, _text(message.get("content")))
 
 

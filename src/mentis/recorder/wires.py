@@ -14,12 +14,15 @@ BACKENDS: Mapping[Wire, Backend] = {
     "openai-responses": "openai-responses",
     "anthropic": "anthropic",
     "gemini": "gemini",
+    "ollama": "openai",  # the same server answers there, too
 }
 _GEMINI = re.compile(r"/models/([^/:]+):(?:stream)?generateContent$", re.IGNORECASE)
 _ENDS: Mapping[str, Wire] = {
     "/chat/completions": "openai-chat",
     "/responses": "openai-responses",
     "/messages": "anthropic",
+    "/api/chat": "ollama",
+    "/api/generate": "ollama",
 }
 _FAMILIES: Mapping[str, Wire] = {
     "/messages/": "anthropic",
@@ -50,6 +53,8 @@ def error_body(path: str, status: int, message: str) -> bytes:
             told: object = {"type": "error", "error": {"type": "api_error", "message": message}}
         case "gemini":
             told = {"error": {"code": status, "message": message, "status": "UNAVAILABLE"}}
+        case "ollama":
+            told = {"error": message}
         case _:
             fault = {"message": message, "type": "server_error", "param": None, "code": None}
             told = {"error": fault}

@@ -25,6 +25,7 @@ _TOLD = {
     "gemini": "contents",
     "text": "prompt",
     "live": "type",
+    "ollama": "messages",
 }
 _NOT_ANTHROPIC = ("system", "developer")
 # Without spans, texts are found by their keys: what counts is how much there was to read.

@@ -17,6 +17,7 @@ _FUNCTION: Mapping[str, Reading] = {
 }
 _THOUGHT: Reading = "thought"
 READS: Mapping[str, Mapping[str, Reading]] = {
+    "ollama": {**_FUNCTION, "arguments": "call", "thinking": "thought"},
     "openai-chat": {
         **_FUNCTION,
         "arguments": "call",

@@ -38,7 +38,7 @@ _WIRES = {
     "gemini": "Gemini",
     "text": "one text",
 }
-OVER_HTTP = ("openai-chat", "openai-responses", "anthropic", "gemini")
+OVER_HTTP = ("openai-chat", "openai-responses", "anthropic", "gemini", "ollama")
 _FIRST, _LISTED = 8, 16  # turns of each agent, and of one
 _LEFT_OUT = 100  # pieces at a time that are told as left out
 _ASKED = 300  # characters of a message that memories are held against
