@@ -125,6 +125,95 @@ def test_a_message_that_was_sent_with_a_time_is_sent_with_it_again() -> None:
     assert repair(one, other) == other  # nothing of what was told before is about this one
 
 
+GEMINI = "/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse"
+RESULT = {"functionResponse": {"name": "bash", "response": {"result": "done"}}}
+
+
+def gemini(time: str, *parts: dict[str, Any], tools: list[dict[str, Any]] | None = None) -> bytes:
+    """Gemini's form, which says nothing of a session, a model or, here, of a role."""
+    payload: dict[str, Any] = {
+        "systemInstruction": {"parts": [{"text": f"Be brief. It is {time}."}]},
+        "contents": [{"role": "user", "parts": [{"text": "hi"}]},
+                     {"role": "model", "parts": [{"text": "Hello"}]}, {"parts": list(parts)}],
+        **({"tools": [{"functionDeclarations": tools}, {"googleSearch": {}}]} if tools else {}),
+    }  # fmt: skip
+    return json.dumps(payload, indent=1).encode()
+
+
+def test_gemini_keeps_its_clock_too_and_is_told_at_the_end_of_the_last_message() -> None:
+    one, again = Repairer(["clock"]), {"text": "go on"}
+    first, second = gemini("12:00", again), gemini("12:01", again)
+    assert repair(one, first, path=GEMINI) == first
+    sent, same = json.loads(repair(one, second, path=GEMINI)), json.loads(first)
+    added = sent["contents"][-1]["parts"].pop()
+    assert sent == same
+    told = '[system: "It is 12:00." was written before; now: "It is 12:01."]'
+    assert added == {"text": told}
+
+
+def test_nothing_is_put_beside_the_results_that_gemini_counts() -> None:
+    one = Repairer(["clock"])
+    assert repair(one, gemini("12:00", {"text": "go on"}), path=GEMINI)
+    held = gemini("12:01", RESULT)
+    assert repair(one, held, path=GEMINI) == held
+
+
+def test_tools_of_gemini_keep_the_order_of_their_declarations_and_of_their_keys() -> None:
+    bash, edit = ({"name": name, "description": f"{name}s"} for name in ("bash", "edit"))
+    turned = {"description": "edits", "name": "edit"}
+    one, said = Repairer(["tool-order", "key-order"]), {"text": "hi"}
+    first = gemini("noon", said, tools=[bash, edit])
+    assert repair(one, first, path=GEMINI) == first
+    made = one.repair(copy_of(b"", path=GEMINI), gemini("noon", said, tools=[edit, bash]))
+    assert made is not None
+    declared = "/tools/0/functionDeclarations"
+    assert json.loads(made[0]) == json.loads(first)
+    assert [(change.rule, change.pointer) for change in made[1]] == [("tool-order", declared)]
+    made = one.repair(copy_of(b"", path=GEMINI), gemini("noon", said, tools=[bash, turned]))
+    assert made is not None
+    assert list(json.loads(made[0])["tools"][0]["functionDeclarations"][1]) == [
+        "name",
+        "description",
+    ]
+    assert [(change.rule, change.pointer) for change in made[1]] == [("key-order", f"{declared}/1")]
+    sent = json.loads(made[0])
+    assert sent == json.loads(first)
+
+
+@pytest.mark.parametrize("repaired", [False, True])
+def test_tools_of_gemini_in_another_order_are_told_and_what_was_done_about_it_is_kept(
+    tmp_path: Path, *, repaired: bool
+) -> None:
+    home, one = create_home(tmp_path / "house"), Repairer(["tool-order"] if repaired else [])
+    tools = [{"name": name, "description": "does things. " * 900} for name in ("bash", "edit")]
+    usage = {"promptTokenCount": 9000, "candidatesTokenCount": 5, "cachedContentTokenCount": 0}
+    said = {"content": {"role": "model", "parts": [{"text": "Yes."}]}, "finishReason": "STOP"}
+    answer = json.dumps({"candidates": [said], "usageMetadata": usage}).encode()
+    target = CallTarget("gemini", "https://generativelanguage.googleapis.com:443")
+    with open_recording(home, "agent", tell=pytest.fail) as recording:
+        for listed in (tools, tools[::-1]):
+            call = call_copy(target, GEMINI, gemini("noon", {"text": "hi"}, tools=listed), answer)
+            if (made := one.repair(call, call.request.content())) is not None:
+                call.replace_request(*made)
+            recording.offer(call)
+    with open_record(home, "recorded/agent", readonly=True) as record:
+        found = foreign_call(last := list(record.store.entries(record.agent))[-1])
+    assert found is not None
+    if not repaired:
+        assert (found.reason, found.repair, found.place) == (
+            "reordered",
+            "tool-order",
+            "tool `edit`",
+        )
+        return
+    assert (found.pointer, found.repairs) == ("", ("tool-order",))
+    (change,) = cast("list[dict[str, str]]", last.body["repairs"])
+    assert (change["pointer"], change["before"] != change["after"]) == (
+        "/tools/0/functionDeclarations",
+        True,
+    )
+
+
 @pytest.mark.parametrize("change", ["It is noon.", "It is 12:01. Also, be kind.", "It is 12:01!"])
 def test_a_system_text_that_changed_otherwise_is_sent_as_it_is(change: str) -> None:
     one = Repairer(REPAIR_RULES)

@@ -23,6 +23,7 @@ from .prompts import (
     items_at,
     lasts_an_hour,
     prompt_of,
+    same_tools,
     short_pointer,
 )
 from .reading import ReadCall
@@ -85,7 +86,7 @@ def _repair(call: ReadCall, broken: Divergence | None, before: JsonObject) -> st
         return ""
     _, root, number, *_ = (*broken.pointer.split("/"), "", "")
     old, new = items_at(before, root), items_at(call.payload, root)
-    if root == "tools" and sorted(map(str, old)) == sorted(map(str, new)):
+    if root == "tools" and same_tools(before, call.payload):
         return "tool-order"
     at = int(number) if number.isdecimal() else -1
     listed = 0 <= at < min(len(old), len(new))
@@ -116,7 +117,7 @@ def _reason(call: ReadCall, broken: Divergence | None, before: JsonObject, idle:
 def _change(call: ReadCall, broken: Divergence, before: JsonObject) -> LossReason:
     root = broken.pointer.split("/")[1] if "/" in broken.pointer else ""
     old, new = items_at(before, root), items_at(call.payload, root)
-    if root == "tools" and sorted(map(str, old)) == sorted(map(str, new)):
+    if root == "tools" and same_tools(before, call.payload):
         return "reordered"
     if root in ("messages", "input", "contents") and len(new) < len(old):
         return "rewritten"

@@ -42,6 +42,7 @@ _ANSWERERS = ("assistant", "model", "tool")
 _MARKS = ("cache_control", "prompt_cache_breakpoint")
 _MARK_BYTES = tuple(f'"{mark}"'.encode() for mark in _MARKS)
 _MOST_STEPS = 4
+_DECLARED = ("functionDeclarations", "function_declarations")
 _WORDS = {"tools": "tool", "messages": "message", "input": "message", "contents": "message"}
 
 
@@ -185,19 +186,22 @@ def _boundaries(payload: JsonObject, wire: Wire, *, marked: bool) -> Iterator[Bo
 
 def describe_place(pointer: str, payload: JsonObject) -> str:
     """What stands there, in words: tool `bash`, system block 0, message 3 (user)."""
-    _, root, *rest = (*pointer.split("/"), "")
+    _, root, number, declared, place = [*pointer.split("/"), "", "", "", ""][:5]
     if root not in _WORDS:
-        number = next(iter(rest), "")
         return f"system block {number}" if number.isdecimal() else "the system text"
-    number = next(iter(rest), "")
-    items = items_at(payload, root)
-    item = items[int(number)] if number.isdecimal() and int(number) < len(items) else None
-    told = json_object(item)
+    told = _member(items_at(payload, root), number)
     if root == "tools":
+        if declared in _DECLARED and place:
+            told, number = _member(items_at(told, declared), place), place
         inner = json_object(told.get("function")) or told
         return f"tool `{inner.get('name') or inner.get('type') or number}`"
     who = told.get("role") or told.get("type") or ""
     return f"message {number} ({who})" if who else f"message {number}"
+
+
+def _member(listed: list[object], number: str) -> JsonObject:
+    there = number.isdecimal() and int(number) < len(listed)
+    return json_object(listed[int(number)] if there else None)
 
 
 def short_pointer(pointer: str) -> str:
@@ -208,6 +212,34 @@ def short_pointer(pointer: str) -> str:
 def items_at(payload: JsonObject, name: str) -> list[object]:
     found = payload.get(name)
     return cast("list[object]", found) if isinstance(found, list) else []
+
+
+def tool_lists(payload: JsonObject) -> Iterator[tuple[str, list[object]]]:
+    """Lists of tools and their pointers. Gemini's lie inside the members of one more list."""
+    listed = items_at(payload, "tools")
+    inner = [
+        (f"/tools/{number}/{name}", found)
+        for number, tool in enumerate(listed)
+        for name in _DECLARED
+        if (found := items_at(json_object(tool), name))
+    ]
+    yield from inner or ([("/tools", listed)] if listed else [])
+
+
+def same_tools(before: JsonObject, after: JsonObject) -> bool:
+    """Whether both declare the same tools, in whatever order."""
+    old, new = (sorted(map(str, _declared(payload))) for payload in (before, after))
+    return old == new
+
+
+def _declared(payload: JsonObject) -> Iterator[object]:
+    for tool in items_at(payload, "tools"):
+        told = json_object(tool)
+        inner = [one for name in _DECLARED for one in items_at(told, name)]
+        rest = {name: part for name, part in told.items() if name not in _DECLARED}
+        yield from inner or (tool,)
+        if inner and rest:
+            yield rest
 
 
 def _short(value: object) -> str:

@@ -19,13 +19,13 @@ from typing import cast
 
 from mentis.facts.ability import Wire
 from mentis.net.targets import host_of
-from mentis.record.call_bodies import split_body
+from mentis.record.call_bodies import BodyBlock, split_body
 from mentis.render.compare import is_body
 from mentis.settings.recorder import REPAIR_RULES, RepairRule
 from mentis.values.json import JsonObject, json_object
 
 from .call_copy import BodyRepair, CallCopy
-from .prompts import OWNERS, TALK, bare_value, items_at, opening_texts, texts_in
+from .prompts import OWNERS, SYSTEM, TALK, bare_value, items_at, opening_texts, texts_in, tool_lists
 from .sessions import session_names
 from .wires import wire_at
 
@@ -52,6 +52,7 @@ _SENTENCE = re.compile(r"(?<=[.!?;]) |\n")
 _MOST_TOLD = 600  # characters of what a clock is told anew with; more is no clock
 _MOST_KNOWN = 4096
 _MARK = "cache_control"
+_ROLE = "user"  # of a message that does not say: Gemini's may leave it out
 
 
 @dataclass(slots=True)
@@ -74,7 +75,7 @@ class _Body:
 
     def system(self) -> Iterator[str]:
         """Pointers of what a program calls its system text."""
-        for name in ("system", "instructions"):
+        for name in SYSTEM[self.wire]:
             if f"/{name}" in self.places:
                 yield f"/{name}"
             yield from (p for p in self._items(name) if p in self.places)
@@ -83,6 +84,12 @@ class _Body:
             if json_object(item).get("role") not in OWNERS or self.wire == "anthropic":
                 return
             yield pointer
+
+    def tools(self) -> Iterator[tuple[str, list[object]]]:
+        """Lists of tools, as they came, and their pointers."""
+        for pointer, tools in tool_lists(self.payload):
+            if f"{pointer}/{len(tools) - 1}" in self.places:
+                yield pointer, tools
 
     def talk(self) -> list[str]:
         """Pointers of the messages."""
@@ -175,28 +182,29 @@ class Repairer:
                 body.change("clock", pointer, longer)
 
     def _order_tools(self, body: _Body) -> None:
-        tools = _tools(body)
-        if tools is None:
-            return
-        names = [_canonical(tool) for tool in tools]
-        key = ("tool-order", body.session, _digest("\n".join(sorted(names))))
-        first = cast("tuple[str, ...]", self._first(key, tuple(names)))
-        if list(first) == names or len(set(names)) != len(names):
-            return
-        texts = [body.text(f"/tools/{number}") for number in range(len(tools))]
-        for number, name in enumerate(first):
-            at = names.index(name)
-            text = _marked_as(tools[at], texts[at], tools[number])
-            body.texts[body.places[f"/tools/{number}"]] = text
-        body.repairs.append(BodyRepair("tool-order", "/tools"))
+        for place, tools in body.tools():
+            names = [_canonical(tool) for tool in tools]
+            key = ("tool-order", body.session, _digest("\n".join(sorted(names))))
+            first = cast("tuple[str, ...]", self._first(key, tuple(names)))
+            if list(first) == names or len(set(names)) != len(names):
+                continue
+            texts = [body.text(f"{place}/{number}") for number in range(len(tools))]
+            for number, name in enumerate(first):
+                at = names.index(name)
+                text = _marked_as(tools[at], texts[at], tools[number])
+                body.texts[body.places[f"{place}/{number}"]] = text
+            body.repairs.append(BodyRepair("tool-order", place))
 
     def _order_keys(self, body: _Body) -> None:
-        for number, tool in enumerate(_tools(body, now=True) or ()):
-            pointer, plain = f"/tools/{number}", json.dumps(bare_value(tool))
-            key = ("key-order", body.session, _digest(_canonical(tool)))
-            first, text = cast("tuple[str, str]", self._first(key, (plain, body.text(pointer))))
-            if first != plain:
-                body.change("key-order", pointer, _marked_as(json.loads(text), text, tool))
+        for place, tools in body.tools():
+            for number in range(len(tools)):
+                pointer = f"{place}/{number}"
+                tool: object = json.loads(body.text(pointer))
+                plain = json.dumps(bare_value(tool))
+                key = ("key-order", body.session, _digest(_canonical(tool)))
+                first, text = cast("tuple[str, str]", self._first(key, (plain, body.text(pointer))))
+                if first != plain:
+                    body.change("key-order", pointer, _marked_as(json.loads(text), text, tool))
 
 
 def reads_nonce(origin: str) -> bool:
@@ -220,13 +228,14 @@ def _read(call: CallCopy, body: bytes) -> _Body | None:
     """None of what is no question to a model, or cannot be taken apart without a doubt."""
     wire = wire_at(call.path) if call.method == "POST" else None
     packed = any(name.lower() == b"content-encoding" for name, _ in call.headers)
-    if wire is None or wire == "gemini" or packed:
+    if wire is None or packed:
         return None
     try:
         text = body.decode()
     except UnicodeDecodeError:
         return None
     payload, blocks = split_body(text)
+    blocks = tuple(inner for block in blocks for inner in _declarations(block, wire))
     pointers = [block.pointer for block in blocks if block.pointer]
     if payload is None or not is_body(payload, wire) or len(set(pointers)) != len(pointers):
         return None
@@ -238,6 +247,18 @@ def _read(call: CallCopy, body: bytes) -> _Body | None:
     places = {block.pointer: number for number, block in enumerate(blocks) if block.pointer}
     session = f"{call.target.name} {named or _digest(first)}"
     return _Body(wire, payload, [block.text for block in blocks], places, session)
+
+
+def _declarations(block: BodyBlock, wire: Wire) -> Iterator[BodyBlock]:
+    """Gemini's tools lie in a list inside the list of tools: each is a text of its own."""
+    payload, inner = None, ()
+    if wire == "gemini" and block.pointer.startswith("/tools/"):
+        payload, inner = split_body(block.text)
+    if payload is None:
+        yield block
+        return
+    for one in inner:
+        yield BodyBlock(one.text, one.pointer and f"{block.pointer}{one.pointer}")
 
 
 def _differences(before: str, after: str) -> list[str]:
@@ -263,8 +284,15 @@ def _last_user(body: _Body) -> str | None:
     if f"/{name}" in body.places:
         return f"/{name}"  # a message that is a bare text
     items = [json_object(one) for one in items_at(body.payload, name)]
-    found = [number for number, one in enumerate(items) if one.get("role") == "user"]
-    return f"/{name}/{found[-1]}" if found else None
+    found = [number for number, one in enumerate(items) if one.get("role", _ROLE) == "user"]
+    if not found or any(_is_result(part) for part in items_at(items[found[-1]], "parts")):
+        return None
+    return f"/{name}/{found[-1]}"
+
+
+def _is_result(part: object) -> bool:
+    """Gemini counts the results of a message: nothing is put beside them."""
+    return not {"functionResponse", "function_response"}.isdisjoint(json_object(part))
 
 
 def _told_key(body: _Body, system: str, pointer: str) -> tuple[str, ...]:
@@ -284,14 +312,15 @@ def _with_text(body: _Body, pointer: str, told: str) -> str | None:
         return None
     if isinstance(message, str):
         return _dump(f"{message}\n\n{told}")
-    content = json_object(message).get("content")
+    name = "parts" if body.wire == "gemini" else "content"
+    content = json_object(message).get(name)
     if isinstance(content, str):
         return _dump({**json_object(message), "content": f"{content}\n\n{told}"})
     if not isinstance(content, list):
         return None
-    kind = "input_text" if body.wire == "openai-responses" else "text"
-    parts = [*cast("list[object]", content), {"type": kind, "text": told}]
-    return _dump({**json_object(message), "content": parts})
+    kind = {"type": "input_text" if body.wire == "openai-responses" else "text"}
+    part = {**(kind if body.wire != "gemini" else {}), "text": told}
+    return _dump({**json_object(message), name: [*cast("list[object]", content), part]})
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -300,16 +329,6 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(made) != len(pairs):
         raise ValueError("a name stands there twice")
     return made
-
-
-def _tools(body: _Body, *, now: bool = False) -> list[object] | None:
-    """As they came, or as they are now; None where there are none to speak of."""
-    tools = items_at(body.payload, "tools")
-    if not tools or f"/tools/{len(tools) - 1}" not in body.places:
-        return None
-    if not now:
-        return tools
-    return [cast("object", json.loads(body.text(f"/tools/{n}"))) for n in range(len(tools))]
 
 
 def _marked_as(tool: object, text: str, place: object) -> str:

@@ -177,9 +177,11 @@ def _repairs(call: ReadCall) -> Iterator[JsonObject]:
 
 
 def _below(texts: Mapping[str, str], pointer: str) -> str:
-    """What stands at a pointer, or everything in the list that it leads to."""
+    """What stands at a pointer, or everything in the list that it leads to; else what it is in."""
     found = texts.get(pointer)
-    inner = (text for place, text in texts.items() if place.startswith(f"{pointer}/"))
+    inner = [text for place, text in texts.items() if place.startswith(f"{pointer}/")]
+    if found is None and not inner and pointer:
+        return _below(texts, pointer.rpartition("/")[0])
     return found if found is not None else "\n".join(inner)
 
 
