@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
@@ -15,7 +19,7 @@ from mentis import Agent, Parts, create_home, tool
 from mentis.recorder.otlp import JSON, read_request, read_spans
 from mentis.recorder.recording import open_recording
 from mentis.recorder.trace_tree import TraceTree
-from mentis.surfaces.cli.main import cli
+from mentis.surfaces.cli.main import cli, run
 from mentis.testing import HashEmbedder
 
 from .foreign import MODEL, anthropic_call, user
@@ -105,3 +109,131 @@ def test_what_is_exported_of_a_recorded_agent_our_receiver_takes_as_the_same_cal
     assert (usage["prompt_tokens"], usage["completion_tokens"]) == (2310, 7)
     assert usage["prompt_tokens_details"] == {"cached_tokens": 2000, "cache_write_tokens": 300}
     assert (second.answer, second.error) == (None, "ConnectError: nobody there")
+
+
+class Receiver(HTTPServer):
+    """Keeps what is posted to it, and answers with what it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Taken)
+        self.answer, self.status = b"{}", 200
+        self.got: list[tuple[str, dict[str, str], bytes]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class _Taken(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        server = cast("Receiver", self.server)
+        server.got.append((self.path, headers, body))
+        self.send_response(server.status)
+        self.send_header("content-length", str(len(server.answer)))
+        self.end_headers()
+        self.wfile.write(server.answer)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # its name there
+        """Say nothing."""
+
+
+@contextmanager
+def receiving() -> Generator[Receiver]:
+    with Receiver() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class Post:
+    """The command, as a user runs it: its code, and what it said to either side."""
+
+    def __init__(self, capfd: pytest.CaptureFixture[str]) -> None:
+        self._capfd = capfd
+        self.out = ""
+
+    def __call__(self, home: Path, to: str, *more: str) -> int:
+        chosen = ("--persona", "recorded/agent", "--to", to)
+        code = run(["--home", str(home), "export", "--format", "otel", *chosen, *more])
+        said = self._capfd.readouterr()
+        self.out = said.out + said.err
+        return code
+
+
+@pytest.fixture
+def post(capfd: pytest.CaptureFixture[str]) -> Post:
+    return Post(capfd)
+
+
+def record_one(home: Path) -> None:
+    told = {"metadata": {"session_id": "talk-1"}, "messages": [user("hi")]}
+    with open_recording(home, "agent", tell=pytest.fail) as recording:
+        recording.offer(anthropic_call(told))
+
+
+@pytest.mark.parametrize("path", ["", "/", "/v1/traces", "/api/public/otel/v1/traces?x=1"])
+def test_spans_are_posted_to_a_receiver_with_the_headers_of_the_usual_variable(
+    home: Path, post: Post, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    record_one(home)
+    lines = exported(home, home / "spans.jsonl", "--persona", "recorded/agent")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20abc, x-project=1")
+    with receiving() as receiver:
+        assert post(home, f"{receiver.url}{path}", "--json") == 0
+        ((asked, headers, body),) = receiver.got
+    assert (asked, json.loads(body)) == (path if path.strip("/") else "/v1/traces", *lines)
+    assert (headers["authorization"], headers["x-project"]) == ("Bearer abc", "1")
+    assert headers["content-type"] == "application/json"
+    told = json.loads(post.out)
+    assert (told["requests"], told["rejected"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "words"),
+    [
+        (200, b'{"partialSuccess": {"rejectedSpans": "1", "errorMessage": "too old"}}', "too old"),
+        (401, b"who are you?", "answered 401 who are you?"),
+        (302, b"", "answered 302"),
+    ],
+)
+def test_what_a_receiver_does_not_take_is_told(
+    home: Path, post: Post, status: int, *, answer: bytes, words: str
+) -> None:
+    record_one(home)
+    with receiving() as receiver:
+        receiver.status, receiver.answer = status, answer
+        assert post(home, receiver.url) == (0 if status == 200 else 1)
+    assert words in post.out
+
+
+@pytest.mark.parametrize(
+    ("to", "headers", "words"),
+    [
+        ("http://169.254.169.254", "", "link-local"),
+        ("ftp://127.0.0.1", "", "not an http or https address"),
+        ("http://collector.example", "a=b", "unencrypted"),
+        ("http://127.0.0.1:9", "nonsense", "name=value"),
+        ("http://127.0.0.1:1", "", "does not answer"),
+    ],
+)
+def test_spans_go_nowhere_else(
+    home: Path, post: Post, monkeypatch: pytest.MonkeyPatch, to: str, *, headers: str, words: str
+) -> None:
+    record_one(home)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", headers)
+    assert post(home, to) != 0
+    assert words in post.out
+
+
+@pytest.mark.parametrize("words", [["export"], ["export", "x.zip", "--to", "http://127.0.0.1:1"]])
+def test_an_export_that_names_no_file_or_sends_no_spans_says_what_is_missing(
+    home: Path, capfd: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    assert run(["--home", str(home), *words]) == 2
+    assert "hint:" in capfd.readouterr().err

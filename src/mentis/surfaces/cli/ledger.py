@@ -244,22 +244,36 @@ def _change_key(persona: str | None) -> Report:
     return Report({"origin": pin.origin, "public_key": pin.public_key, "entries": rows}, text())
 
 
-def _export_spans(file: Path, persona: str | None) -> Report:
+def _export_spans(file: Path | None, to: str | None, persona: str | None) -> Report:
     from mentis.disk.atomic import write_atomic
     from mentis.recorder.otlp_export import export_requests
+    from mentis.recorder.otlp_post import headers_of, post_spans, traces_address
 
     with open_own(persona) as record, record.snapshot() as source:
-        lines = list(export_requests(record.agent, source.entries()))
+        agent, lines = record.agent, list(export_requests(record.agent, source.entries()))
+    told: dict[str, object] = {"agent": agent, "requests": len(lines)}
+    notes: list[Note] = []
+    if file is not None:
         write_atomic(file, lines)
-        told = {"file": str(file), "agent": record.agent, "requests": len(lines)}
-    return Report(
-        told,
-        Note(f"spans of {told['agent']} in {file}: each line is the body of a POST to /v1/traces"),
-    )
+        told["file"] = str(file)
+        notes.append(
+            Note(f"spans of {agent} in {file}: each line is the body of a POST to /v1/traces")
+        )
+    if to is not None:
+        posted = post_spans(to, lines, headers_of(os.environ))
+        told |= {"to": traces_address(to), "rejected": posted.rejected}
+        notes.append(
+            Note(f"spans of {agent} sent to {told['to']}: requests taken: {posted.requests}")
+        )
+        if posted.rejected:
+            notes.append(
+                Note(f"{posted.rejected} spans were not taken: {posted.why or 'no reason'}")
+            )
+    return Report(told, tuple(notes))
 
 
 @ledger.command(epilog="For example: mentis export ada.zip")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--format",
     "form",
@@ -268,14 +282,20 @@ def _export_spans(file: Path, persona: str | None) -> Report:
     show_default=True,
     help="otel: GenAI spans of OpenTelemetry, a line of JSON for each OTLP request.",
 )
+@click.option(
+    "--to",
+    metavar="URL",
+    help="Send the spans to this OTLP/HTTP receiver, with or without a file of them.",
+)
 @disclosure_options
 @persona_option
 @home_option
 @prints_report
 def export(
-    file: Path,
+    file: Path | None,
     *,
     form: str,
+    to: str | None,
     disclosed: DisclosureOptions,
     persona: str | None,
 ) -> Report:
@@ -287,13 +307,18 @@ def export(
     rule.
 
     With --format otel, spans for tools that show traces: turns, calls, acts; of a recorded agent
-    its calls. They hold names, numbers and digests, and nothing that was said.
+    its calls. They hold names, numbers and digests, and nothing that was said. --to posts them,
+    with the headers of OTEL_EXPORTER_OTLP_HEADERS: http://127.0.0.1:4318, or a whole address.
     """
     from mentis.app.record_export import export_record
 
-    if form == "otel":
+    if to is not None and form != "otel":
+        raise UsageError("--to sends spans", hint="give --format otel with it")
+    if form == "otel" and (file or to):
         disclosed.refuse("--format otel")
-        return _export_spans(file, persona)
+        return _export_spans(file, to, persona)
+    if file is None:
+        raise UsageError("there is no FILE to write", hint="for example: mentis export ada.zip")
     rules = disclosed.rules()
     with open_own(persona) as record:
         done = export_record(record, file, with_texts=disclosed.with_texts, rules=rules)
