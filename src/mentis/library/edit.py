@@ -6,8 +6,8 @@ own before the next edit, so no state is ever missing from the history.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
 from mentis.errors import LibraryError
@@ -54,7 +54,8 @@ _OWN_SOURCES = ("static", "custom", "user")
 
 class Editor:
     """`words` say why; they are kept with the revision, beside the `author`. `force` is for the
-    constitution.
+    constitution. `check`, where there is one, is asked before each change and with the lock held:
+    where it raises, nothing is written.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Editor:
         self._shelf = shelf
         self._history = RevisionHistory(revisions, clock, author)
         self._busy_seconds = busy_seconds
+        self.check: Callable[[], None] | None = None
 
     def save(
         self,
@@ -325,8 +327,12 @@ class Editor:
         with self._open() as session:
             return undo_write(session)
 
-    def _open(self) -> AbstractContextManager[EditSession]:
-        return open_session(self._shelf, self._history, seconds=self._busy_seconds)
+    @contextmanager
+    def _open(self) -> Generator[EditSession]:
+        with open_session(self._shelf, self._history, seconds=self._busy_seconds) as session:
+            if self.check is not None:
+                self.check()
+            yield session
 
     def _go_back(
         self,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
 
-from mentis.errors import MentisError, UsageError
+from mentis.errors import MentisError, StoreConflict, UsageError
 from mentis.home.closing import Closeable, closed_on_failure
 from mentis.home.database import open_database
 from mentis.home.ledger import open_ledger
@@ -91,6 +91,8 @@ class Cognition(Closeable):
         print(cognition.diff())
         cognition.undo()
     ```
+
+    `expected` is the revision that its changes are made from, where there is one.
     """
 
     def __init__(
@@ -109,6 +111,7 @@ class Cognition(Closeable):
         self._record = record
         self._close = close
         self._limits = limits
+        self.expected: int | None = None
 
     def close(self) -> None:
         self._close()
@@ -136,6 +139,7 @@ class Cognition(Closeable):
         also where the newest cannot be read. The drives stay those of the settings.
         """
         newest = self._newest()
+        self._require(newest)
         if to is None:
             undone = self._standing(newest)
             if undone == 0:
@@ -168,7 +172,7 @@ class Cognition(Closeable):
 
     def remove(self, name: str) -> CognitionState:
         """Take a goal (by id or `goal:ID`) or an entry (by hash or `memory:HASH`) away."""
-        state = self._states.load(self.agent)
+        state = self._loaded()
         found = _one_of(
             [f"goal:{one.id}" for one in every_goal(state.goals.user) if _named(one, name)],
             [f"memory:{one.hash}" for one in state.l1_memory if _begins(one, name)],
@@ -185,7 +189,7 @@ class Cognition(Closeable):
     def _patched(
         self, *, goal_ops: Sequence[GoalPatchOp] = (), memory_ops: Sequence[MemoryPatchOp] = ()
     ) -> PatchedState:
-        done = patch(self._states.load(self.agent), goal_ops, memory_ops, self._limits)
+        done = patch(self._loaded(), goal_ops, memory_ops, self._limits)
         for one in (*done.goal_ops, *done.memory_ops):
             if not one.applied:
                 raise UsageError(one.reason, hint="mentis state show tells what is there")
@@ -217,7 +221,7 @@ class Cognition(Closeable):
         """
         if not reason.strip():
             raise UsageError("say why: it is recorded", hint="give a reason")
-        state = self._states.load(self.agent)
+        state = self._loaded()
         _check_one(state, name)
         goals = GoalTree(self._drives, _accepted(state.goals.user, name))
         entries = tuple([_vouched(one) if _means(one, name) else one for one in state.l1_memory])
@@ -233,6 +237,21 @@ class Cognition(Closeable):
             self._states.save(self.agent, back, expected=new.revision, words=words)
             raise
         return new
+
+    def _loaded(self) -> CognitionState:
+        """The newest, to be changed."""
+        state = self._states.load(self.agent)
+        self._require(state.revision)
+        return state
+
+    def _require(self, newest: int) -> None:
+        if self.expected not in (None, newest):
+            raise StoreConflict(
+                f"the state is at revision {newest}, not {self.expected} any more",
+                hint="look at it again, and repeat the change",
+                newest=newest,
+                expected=self.expected,
+            )
 
     def _newest(self) -> int:
         newest = self._states.history(self.agent, last=1)

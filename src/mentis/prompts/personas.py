@@ -23,7 +23,7 @@ from mentis.home.persona import open_memory, read_persona
 from mentis.home.system import RandomIds, SystemClock
 from mentis.ledger.chain import make_stamp
 from mentis.library.load import load_persona, shipped_persona, shipped_personas
-from mentis.library.memory.files import PersonaMemory
+from mentis.library.memory.files import PersonaMemory, require_newest
 from mentis.settings.change import SettingChange, open_settings
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import Home, find_home
@@ -159,8 +159,11 @@ class Personas(DatabaseHolder):
             clock=self._clock,
         )
 
-    def accept(self, persona_id: str, name: str, *, reason: str) -> AcceptedRevision:
-        """The owner vouches for a memory file as it stands: recorded before it is done.
+    def accept(
+        self, persona_id: str, name: str, *, reason: str, expected: int | None = None
+    ) -> AcceptedRevision:
+        """The owner vouches for a memory file as it stands, or, if it still is the newest, at a
+        revision that is `expected`: recorded before it is done.
 
         What was made from outside text counts as the persona's own from then on.
         """
@@ -168,6 +171,7 @@ class Personas(DatabaseHolder):
             raise UsageError("say why: it is recorded", hint="give a reason")
         chosen, memory = self.pick(persona_id), self.memory(persona_id)
         file = memory.read(name)
+        require_newest(file.name, expected, newest=file.number)
         if (
             not memory.pending_changes(name)
             and trust_of(memory.history(name)) is not Trust.UNTRUSTED

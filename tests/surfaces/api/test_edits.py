@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
 from tests.rounds import says
 from tests.surfaces.api.api_home import PERSONA, ApiClient, ApiHome
+
+from mentis.prompts.cognition import open_cognition
+from mentis.prompts.personas import Personas
+from mentis.prompts.prompts import Prompts
+from mentis.surfaces.api import endpoint
 
 BLOCK = "/prompts/blocks/style"
 
@@ -22,6 +32,63 @@ def test_the_slower_of_two_writers_is_refused_and_nothing_of_theirs_is_written(
     now = owner.get(BLOCK)
     assert now.json()["variants"]["default"]["content"] == "Be brief."
     assert now.headers["etag"] == first.headers["etag"] == problem["facts"]["current"]
+
+
+def _meanwhile(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> None:
+    """Something else is written right after the look at the ETag, as a command would write it."""
+    checked, left = endpoint._check_match, [change]  # pyright: ignore[reportPrivateUsage]
+
+    def check(wanted: str, current: str) -> None:
+        checked(wanted, current)
+        if left:
+            left.pop()()
+
+    monkeypatch.setattr(endpoint, "_check_match", check)
+
+
+def _change_block(home: Path, text: str) -> None:
+    with Prompts.open(home) as prompts:
+        prompts.editor.save("style", variants={"default": {"content": text}})
+
+
+def _change_file(home: Path, text: str) -> None:
+    with Personas.open(home) as personas:
+        personas.memory(PERSONA).write("memory", f"# Memory\n\n{text}\n", force=True)
+
+
+def _change_state(home: Path, text: str) -> None:
+    with open_cognition(home) as cognition:
+        cognition.add(text)
+
+
+MIND, STATE = f"/personas/{PERSONA}/files/memory", f"/personas/{PERSONA}/state"
+RACES: list[tuple[str, Callable[[Path, str], None], str, str, dict[str, Any]]] = [
+    (BLOCK, _change_block, "PATCH", BLOCK, {"text": "Mine."}),
+    (BLOCK, _change_block, "POST", f"{BLOCK}/toggle", {"enabled": False}),
+    (BLOCK, _change_block, "POST", f"{BLOCK}/undo", {}),
+    (BLOCK, _change_block, "POST", f"{BLOCK}/reset", {}),
+    (MIND, _change_file, "PUT", MIND, {"text": "# Memory\n\nMine.\n", "force": True}),
+    (MIND, _change_file, "POST", f"{MIND}/undo", {}),
+    (MIND, _change_file, "POST", f"{MIND}/reset", {}),
+    (MIND, _change_file, "POST", f"{MIND}/accept", {"reason": "I read it"}),
+    (STATE, _change_state, "POST", STATE, {"text": "Mine."}),
+    (STATE, _change_state, "POST", f"{STATE}/undo", {}),
+]
+
+
+@pytest.mark.parametrize("number", range(len(RACES)))
+def test_what_a_command_writes_between_the_look_and_the_change_is_not_lost(
+    api: ApiHome, owner: ApiClient, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    look, change, method, path, body = RACES[number]
+    tag, text = owner.tag(look), f"Said by command {number}."
+    _meanwhile(monkeypatch, lambda: change(api.home, text))
+    made = owner.call(method, path, body, tag=tag)
+    assert made.status_code == 412, made.text
+    assert text in owner.get(look).text
+    again = owner.call(method, path, body, tag=owner.tag(look))
+    nothing = path.endswith("/accept")  # what an owner wrote needs no accepting
+    assert again.status_code == (400 if nothing else 200), again.text
 
 
 def test_an_edit_that_does_not_say_what_it_knows_is_refused(owner: ApiClient) -> None:

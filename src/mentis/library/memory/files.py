@@ -184,26 +184,27 @@ class PersonaMemory:
         kept, cut = self._within_limit(name, text, truncate=truncate)
         with self._alone(self._busy_seconds):
             old = self._present(name)
-            newest = len(self._adopt(name, old))
-            if expected not in (None, newest):
-                raise _conflict(name, expected, newest)
+            require_newest(name, expected, newest=len(self._adopt(name, old)))
             if not force and drops_most("" if is_empty(name, old) else old, kept):
                 raise _too_much_goes(name, old, kept)
             return self._replace(name, old, kept, revision_words("write", words), cut=cut)
 
-    def reset(self, name: str) -> MemoryFileWrite:
+    def reset(self, name: str, *, expected: int | None = None) -> MemoryFileWrite:
         """Back to the template; `undo` brings the text back."""
         name = checked_name(name)
         with self._alone(self._busy_seconds):
             old = self._present(name)
+            require_newest(name, expected, newest=len(self._adopt(name, old)))
             return self._replace(name, old, template(name, self._language), "reset")
 
-    def undo(self, name: str) -> MemoryFileWrite:
+    def undo(self, name: str, *, expected: int | None = None) -> MemoryFileWrite:
         """Take back the newest change that still stands."""
         name = checked_name(name)
         with self._alone(self._busy_seconds):
             old = self._present(name)
-            target = undo_target(self._adopt(name, old))
+            known = self._adopt(name, old)
+            require_newest(name, expected, newest=len(known))
+            target = undo_target(known)
             if target is None or target.number == 1:
                 hint = "`mentis persona history` shows every revision"
                 raise PersonaError(f"{name}.md: there is nothing to undo", hint=hint, name=name)
@@ -214,9 +215,7 @@ class PersonaMemory:
         name = checked_name(name)
         with self._alone(self._busy_seconds):
             text = self._present(name)
-            newest = len(self._adopt(name, text))
-            if number != newest:
-                raise _conflict(name, number, newest)
+            require_newest(name, number, newest=len(self._adopt(name, text)))
             made = self._history.append(
                 self._key(name), text, revision_words(f"accept {number}", words)
             )
@@ -412,13 +411,15 @@ def _content(name: str, known: tuple[Revision, ...], number: int) -> str:
     return known[number - 1].content if number else ""
 
 
-def _conflict(name: str, expected: int | None, newest: int) -> StoreConflict:
-    return StoreConflict(
-        f"{name}.md is at revision {newest}, not {expected} any more",
-        hint="read the file again and repeat the change",
-        newest=newest,
-        expected=expected,
-    )
+def require_newest(name: str, expected: int | None, *, newest: int) -> None:
+    """StoreConflict where somebody knows an older revision than the newest."""
+    if expected not in (None, newest):
+        raise StoreConflict(
+            f"{name}.md is at revision {newest}, not {expected} any more",
+            hint="read the file again and repeat the change",
+            newest=newest,
+            expected=expected,
+        )
 
 
 def _too_much_goes(name: str, old: str, new: str) -> PersonaError:

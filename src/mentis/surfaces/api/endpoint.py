@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -56,7 +56,7 @@ def door_of(operation: ApiOperation, desk: ApiDesk, editing: Lock) -> Door:
         work = partial(_work, operation.handler, call, given)
         if operation.edits is not None:
             async with editing:
-                return await _edited(operation, call, request, work)
+                return await _edited(operation, call, request, given)
         if operation.live and _EVENTS in request.headers.get("accept", ""):
             return _streamed(operation, call, given)
         return _written(operation, request, await while_there(request, work))
@@ -143,20 +143,33 @@ async def _edited(
     operation: ApiOperation,
     call: ApiCall,
     request: Request,
-    work: Callable[[], Awaitable[object]],
+    given: Mapping[str, object],
 ) -> Response:
-    """Look whether the resource is as the client knows it, change it, and say what it is then."""
+    """Look whether the resource is as the client knows it, change it, and say what it is then.
+
+    What else may write it (a command, another process) may do so between the look and the change:
+    the change is told what was seen, and looks again where it holds the lock.
+    """
     assert operation.edits is not None  # noqa: S101  # for the type checker
     look = partial(_work, operation.edits, call, {})
-    _check_match(request.headers.get("if-match", ""), etag_of(await look()))
+    wanted, seen = request.headers.get("if-match", ""), await look()
+    _check_match(wanted, etag_of(seen))
+    if wanted.strip() != "*":
+        again = partial(_check_again, operation.edits, call, wanted)
+        call = replace(call, seen=seen, unchanged=again)
     try:
-        done = await work()
+        done = await _work(operation.handler, call, given)
     except StoreConflict as error:  # somebody else was faster, in another process
         raise with_status(error, _STALE) from error
     response = _written(operation, request, done)
     with suppress(MentisError):  # it may be gone
         response.headers["etag"] = etag_of(await look())
     return response
+
+
+def _check_again(edits: Handler, call: ApiCall, wanted: str) -> None:
+    """In the thread, and below the lock, of whoever writes now."""
+    _check_match(wanted, etag_of(edits(call)))
 
 
 def _check_match(wanted: str, current: str) -> None:

@@ -475,6 +475,7 @@ class StateNameGiven(Given):
 @contextmanager
 def _mind(call: ApiCall) -> Generator[Cognition]:
     with open_cognition(call.home, call.persona, call.desk.parts) as cognition:
+        cognition.expected = call.seen_number("revision")
         yield cognition
 
 

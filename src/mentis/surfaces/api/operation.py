@@ -21,6 +21,7 @@ from mentis.app.agent import Agent
 from mentis.home.parts import Parts
 from mentis.settings.settings import Settings
 from mentis.settings.sources import load_settings
+from mentis.values.json import json_object
 from mentis.values.reply import Delta
 from mentis.web.agents import AgentPool
 from mentis.web.tokens import AccessToken, Scope, Tokens
@@ -100,7 +101,8 @@ class ApiDesk:
 @dataclass(frozen=True, slots=True)
 class ApiCall:
     """One request: whose it is and what its path names. `tell` hears a turn's pieces; `last_event`
-    is the id of the last event that a reader knows.
+    is the id of the last event that a reader knows. Of an edit, `seen` is the resource as the
+    client knows it (None: whatever it is), and `unchanged` raises where it is another by now.
     """
 
     desk: ApiDesk
@@ -108,6 +110,8 @@ class ApiCall:
     path: Mapping[str, str] = field(default_factory=dict[str, str])
     tell: Callable[[Delta], None] | None = None
     last_event: str = ""
+    seen: object = None
+    unchanged: Callable[[], None] | None = None
 
     @property
     def home(self) -> Path:
@@ -120,6 +124,11 @@ class ApiCall:
     def number(self, name: str) -> int:
         """A part of the path that is a number."""
         return int(self.path[name])
+
+    def seen_number(self, name: str) -> int | None:
+        """A number of the resource as the client knows it; None where it knows none."""
+        found = json_object(self.seen).get(name)
+        return found if isinstance(found, int) else None
 
     async def agent(self, route: str = "") -> Agent:
         """The agent of the persona in the path."""

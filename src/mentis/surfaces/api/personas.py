@@ -263,7 +263,12 @@ def write_memory_file(call: ApiCall, body: FileGiven) -> dict[str, object]:
     with _memory_of(call) as (memory, name):
         return to_object(
             memory.write(
-                name, body.text, words=body.words, force=body.force, truncate=body.truncate
+                name,
+                body.text,
+                words=body.words,
+                force=body.force,
+                truncate=body.truncate,
+                expected=call.seen_number("number"),
             )
         )
 
@@ -289,7 +294,8 @@ def accept_memory_file(call: ApiCall, body: ReasonGiven) -> dict[str, object]:
     with _memory_of(call):
         pass
     with _opened(call) as personas:
-        made = personas.accept(call.persona, call.path["file"], reason=body.reason)
+        seen = call.seen_number("number")
+        made = personas.accept(call.persona, call.path["file"], reason=body.reason, expected=seen)
         return to_object(made)
 
 
@@ -318,7 +324,7 @@ def diff_memory_file(call: ApiCall) -> dict[str, object]:
 def undo_memory_file(call: ApiCall) -> dict[str, object]:
     """Take back the last change of a memory file."""
     with _memory_of(call) as (memory, name):
-        return to_object(memory.undo(name))
+        return to_object(memory.undo(name, expected=call.seen_number("number")))
 
 
 @table.post(
@@ -331,4 +337,4 @@ def undo_memory_file(call: ApiCall) -> dict[str, object]:
 def reset_memory_file(call: ApiCall) -> dict[str, object]:
     """Put the empty template in place of a memory file. It can be undone."""
     with _memory_of(call) as (memory, name):
-        return to_object(memory.reset(name))
+        return to_object(memory.reset(name, expected=call.seen_number("number")))

@@ -282,6 +282,7 @@ class PlaceholderNew(Given):
 def _opened(call: ApiCall, route: str = "default") -> Generator[Prompts]:
     parts, author = call.desk.parts, call.token.name
     with Prompts.open(call.home, route=route, parts=parts, author=author) as prompts:
+        prompts.editor.check = call.unchanged
         yield prompts
 
 
@@ -462,7 +463,6 @@ def edit_block(call: ApiCall, body: BlockPatch) -> dict[str, object]:
         wording = _wording(block, body)
         if not body.unknown_placeholders:
             check_placeholders(prompts, _words_of(body), block, anyhow=_ANYHOW)
-        newest = len(prompts.editor.history(block.id))
         return _change(
             prompts,
             lambda editor: editor.save(
@@ -471,7 +471,6 @@ def edit_block(call: ApiCall, body: BlockPatch) -> dict[str, object]:
                 variants={body.variant: wording} if given or body.remove else None,
                 words=body.words,
                 force=body.force,
-                expected=newest,
             ),
             worded=block.id if given or body.remove else None,
         )
@@ -581,13 +580,13 @@ def order_blocks(call: ApiCall, body: OrderGiven) -> dict[str, object]:
 def block_or_former(call: ApiCall) -> dict[str, object]:
     """A block, also one that was removed, by its last revision."""
     with _opened(call) as prompts:
+        block = prompts.loaded_library.library.block(call.path["block"])
+        if block is not None:
+            return block_data(block, prompts.overridden_fields())
         try:
             found = prompts.editor.history(call.path["block"])
         except LibraryError as error:
             raise with_status(error, 404) from error
-        block = prompts.loaded_library.library.block(call.path["block"])
-        if block is not None:
-            return block_data(block, prompts.overridden_fields())
     return {"removed": len(found)}
 
 
