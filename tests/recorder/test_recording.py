@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -13,12 +13,14 @@ from typing import Any, cast
 
 import pytest
 
-from mentis.errors import OutsideHome, PersonaError, UsageError
+from mentis.disk.lock import folder_lock
+from mentis.errors import MentisError, OutsideHome, PersonaError, StoreLocked, UsageError
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.ports.clock import FixedClock
 from mentis.ports.screener import ListedScreener
 from mentis.record.call_bodies import read_body
+from mentis.record.erasure import forget_blobs, release_blobs
 from mentis.record.foreign_calls import ForeignCall, foreign_call, foreign_calls
 from mentis.record.keys import change_key
 from mentis.record.record import open_record
@@ -32,7 +34,7 @@ from mentis.values.entry import Entry
 from mentis.values.json import json_object
 from mentis.values.reply import Usage
 
-from .foreign import OPENAI, anthropic_call, call_copy, model, user
+from .foreign import BEGAN, OPENAI, anthropic_call, call_copy, model, user
 
 KEY = "sk-ant-0123456789abcdefghij"
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -373,6 +375,44 @@ def test_erasing_a_request_takes_its_blocks_but_for_those_another_call_needs(hom
     assert verdict.intact
     (erased,) = verdict.erased
     assert erased.fields == ("request",)
+
+
+class LookingClock(FixedClock):
+    """Looks, at the time of an entry whose bodies are kept, whether they can be taken away."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(BEGAN + timedelta(hours=1))
+        self._home = home
+        self.refused: list[MentisError] = []
+
+    def now(self) -> datetime:
+        if "the answer" in blob_text(self._home):
+            try:
+                with folder_lock(self._home / "blobs", seconds=0):
+                    pass
+            except StoreLocked as error:
+                self.refused.append(error)
+        return super().now()
+
+
+def test_nobody_takes_a_body_between_its_keeping_and_its_entry(home: Path) -> None:
+    clock = LookingClock(home)
+    with open_recording(home, "agent", tell=fail, parts=Parts(clock=clock)) as recording:
+        recording.offer(anthropic_call({"messages": [user("hi")], **SESSION}, text="the answer"))
+    assert clock.refused
+    with open_record(home, "recorded/agent") as record:
+        looked = list[bool]()
+
+        def others() -> Iterator[Entry]:
+            with pytest.raises(StoreLocked), folder_lock(home / "blobs", seconds=0):
+                pass
+            looked.append(True)
+            yield from record.every_entry()
+
+        (entry,) = record.store.entries(record.agent)
+        forget_blobs(FileBlobs(home / "blobs"), entry, ["request"], others())
+        release_blobs(FileBlobs(home / "blobs"), [entry], others())
+    assert looked == [True, True]
 
 
 def blob_text(home: Path) -> str:

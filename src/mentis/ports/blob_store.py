@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from mentis.values.digest import Digest
@@ -14,6 +15,12 @@ class BlobStore(Protocol):
 
     def read(self, digest: Digest, *, start: int = 0, length: int | None = None) -> bytes | None:
         """A part of it; None when it is not here. StoreDamaged when it is not what it was."""
+        ...
+
+    def held(self) -> AbstractContextManager[object]:
+        """Alone, whatever other processes do: who names blobs in an entry keeps them and appends it
+        in here, and who forgets some looks in here for those who name them.
+        """
         ...
 
     def forget(self, digest: Digest) -> bool:

@@ -89,24 +89,28 @@ def forget_blobs(
     named |= call_blobs(blobs, entry, fields)
     if not named:
         return
-    for other in others:
-        if (other.agent, other.index) != (entry.agent, entry.index):
-            named -= _named(other) | call_blobs(blobs, other, BODIES)
-        else:
-            named -= call_blobs(blobs, entry, set(BODIES) - set(fields))
-    for digest in sorted(named):
-        blobs.forget(digest)
+    with blobs.held():
+        for other in others:
+            if (other.agent, other.index) != (entry.agent, entry.index):
+                named -= _named(other) | call_blobs(blobs, other, BODIES)
+            else:
+                named -= call_blobs(blobs, entry, set(BODIES) - set(fields))
+        for digest in sorted(named):
+            blobs.forget(digest)
 
 
 def release_blobs(blobs: BlobStore, gone: Collection[Entry], others: Iterable[Entry]) -> None:
     """The blobs that entries name which are let go of, but for those that others name too."""
     named = frozenset[str]().union(*(_named(one) | call_blobs(blobs, one, BODIES) for one in gone))
     places = {(one.agent, one.index) for one in gone}
-    for other in others if named else ():
-        if (other.agent, other.index) not in places:
-            named -= _named(other) | call_blobs(blobs, other, BODIES)
-    for digest in sorted(named):
-        blobs.forget(digest)
+    if not named:
+        return
+    with blobs.held():
+        for other in others:
+            if (other.agent, other.index) not in places:
+                named -= _named(other) | call_blobs(blobs, other, BODIES)
+        for digest in sorted(named):
+            blobs.forget(digest)
 
 
 def _key(entry: Entry) -> str:

@@ -61,13 +61,12 @@ class CallWriter:
         call = read_call(copy, self.secrets)
         if call.wire is None:
             by, session = copy.source.named if copy.source else ("", "")
-            return self._append(CALL, self._body(call, CallPlace(session, by), {}, None))
+            return self._kept(call, CallPlace(session, by), {}, None)
         mark = digest_prompt(call.payload, call.wire)
         at = self._book.place(call, mark)
         if copy.source is not None:
             at = self._agents.place(at, copy.source)
-        body = self._body(call, at, self._question(call, at, mark), mark)
-        entry = self._append(CALL, body)
+        entry = self._kept(call, at, self._question(call, at, mark), mark)
         past = _past(call, at, mark, entry=entry)
         if past is not None:
             self._book.add(past, call.reply.actions if call.reply else ())
@@ -86,6 +85,13 @@ class CallWriter:
                 self._book.add(past)
             self._agents.learn(entry)
         self._begun = True
+
+    def _kept(
+        self, call: ReadCall, at: CallPlace, question: JsonObject, mark: PromptDigest | None
+    ) -> Entry:
+        """Nobody who erases a call takes a body in between that this one has, too."""
+        with self.blobs.held():
+            return self._append(CALL, self._body(call, at, question, mark))
 
     def _append(self, kind: str, body: JsonObject) -> Entry:
         entry = self.record.append(kind, cast("JsonObject", _plain(body)), source=SOURCE)

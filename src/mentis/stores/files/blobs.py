@@ -11,10 +11,13 @@ import os
 import re
 import stat
 from collections import OrderedDict
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from mentis.disk.atomic import sync_folder, unwritable, write_atomic
 from mentis.disk.inside import inside
+from mentis.disk.lock import folder_lock
 from mentis.disk.seen import Stamp, is_settled, stamp_of
 from mentis.errors import StoreDamaged, StoreError
 from mentis.system.files import READ, open_file
@@ -22,6 +25,7 @@ from mentis.values.digest import Digest, digest
 
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _MOST_SEEN = 4096
+_HELD_SECONDS = 60.0  # an erasure looks through every entry
 _HINT = "put it back from a backup, or forget it"
 
 
@@ -55,6 +59,15 @@ class FileBlobs:
             return None
         end = None if length is None else max(start, 0) + max(length, 0)
         return content[max(start, 0) : end]
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise unwritable(self._folder, error) from error
+        with folder_lock(self._folder, seconds=_HELD_SECONDS):
+            yield
 
     def forget(self, digest: Digest) -> bool:
         if not _DIGEST.fullmatch(digest):

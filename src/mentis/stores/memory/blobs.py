@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from threading import RLock
+
 from mentis.values.digest import Digest, digest
 
 
 class BlobsInMemory:
     def __init__(self) -> None:
         self._blobs: dict[Digest, bytes] = {}
+        self._lock = RLock()
 
     def keep(self, content: bytes) -> Digest:
         name = digest(content)
@@ -20,6 +24,9 @@ class BlobsInMemory:
             return None
         end = None if length is None else max(start, 0) + max(length, 0)
         return content[max(start, 0) : end]
+
+    def held(self) -> AbstractContextManager[object]:
+        return self._lock
 
     def forget(self, digest: Digest) -> bool:
         return self._blobs.pop(digest, None) is not None
