@@ -214,6 +214,25 @@ def test_tools_of_gemini_in_another_order_are_told_and_what_was_done_about_it_is
     )
 
 
+def test_one_message_asked_again_and_again_is_one_session_whatever_was_told_with_it(
+    tmp_path: Path,
+) -> None:
+    home, one = create_home(tmp_path / "house"), Repairer(["clock"])
+    talk: list[dict[str, Any]] = [user("hi")]
+    with open_recording(home, "agent", tell=pytest.fail) as recording:
+        for minute in range(4):
+            said = {"model": MODEL, "system": f"It is 12:0{minute}.", "messages": talk}
+            call = copy_of(json.dumps(said).encode())
+            if (made := one.repair(call, call.request.content())) is not None:
+                call.replace_request(*made)
+            recording.offer(call)
+            talk = talk if minute < 2 else [*talk, model("Hello"), user("go on")]
+    with open_record(home, "recorded/agent", readonly=True) as record:
+        calls = [foreign_call(entry) for entry in record.store.entries(record.agent)]
+    assert [bool(one and one.repairs) for one in calls] == [False, True, True, True]
+    assert len({(one.session, one.thread) for one in calls if one}) == 1
+
+
 @pytest.mark.parametrize("change", ["It is noon.", "It is 12:01. Also, be kind.", "It is 12:01!"])
 def test_a_system_text_that_changed_otherwise_is_sent_as_it_is(change: str) -> None:
     one = Repairer(REPAIR_RULES)

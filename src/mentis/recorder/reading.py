@@ -88,8 +88,8 @@ class ReadCall:
     """`payload` is empty where the call is no question to a model. `reply_id` is the provider's
     name of the answer; `long_writes` of the tokens written into a cache are kept for an hour.
     `side` is the kind of a call beside a conversation (`side_title`), "" for any other. `original`
-    is what the program said, where something else was sent; `reason` why it ended early. Not every
-    server that speaks as OpenAI does `tells_cache`, how much it found there.
+    is what the program said, where something else was sent, and `said` its payload; `reason` why it
+    ended early. Not every server that speaks as OpenAI does `tells_cache`, how much it found there.
     """
 
     copy: CallCopy
@@ -106,6 +106,7 @@ class ReadCall:
     long_writes: int = 0
     side: str = ""
     original: ReadBody | None = None
+    said: JsonObject = field(default_factory=dict[str, object])
     tells_cache: bool = True
     reason: str = ""
 
@@ -124,17 +125,19 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
     limit = copy.request.limit
     request, payload = _body(copy.request, copy.headers, hidden, limit)
     answer, _ = _body(copy.answer, copy.answer_headers, hidden, limit)
-    original = _body(copy.original, copy.headers, hidden, limit)[0] if copy.original else None
+    original, said = None, None
+    if copy.original is not None:
+        original, said = _body(copy.original, copy.headers, hidden, limit)
     wire = _wire(copy)
     payload = with_listed_input(payload, wire) if payload and wire else payload
     if wire is None or not (copy.source or is_body(payload, wire)):
         wire, payload = None, None
     payload = json_object(payload)
-    said = (answer.content or b"").decode("utf-8", "replace")
+    told = (answer.content or b"").decode("utf-8", "replace")
     model = str(payload.get("model") or model_at(copy.path))
-    asked = wire is not None and copy.status == 200 and bool(said)
-    long_writes = _LONG_WRITES.findall(said) if asked else []
-    reply_id = _ID.search(said) if asked else None
+    asked = wire is not None and copy.status == 200 and bool(told)
+    long_writes = _LONG_WRITES.findall(told) if asked else []
+    reply_id = _ID.search(told) if asked else None
     headers = _shown(copy.headers, hidden)
     return ReadCall(
         copy,
@@ -146,13 +149,14 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
         wire=wire,
         payload=payload,
         model=model,
-        reply=_reply(said, wire, payload, model) if asked and wire else None,
+        reply=_reply(told, wire, payload, model) if asked and wire else None,
         reply_id=reply_id[1] if reply_id else "",
         long_writes=max(map(int, long_writes), default=0),
         side=_side(copy, headers, payload, wire),
         original=original,
+        said=with_listed_input(said, wire) if said and wire else {},
         reason=_plain(copy.reason, hidden),  # errors repeat what they were about
-        tells_cache=wire not in _SILENT_WIRES or bool(_CACHED.search(said)),
+        tells_cache=wire not in _SILENT_WIRES or bool(_CACHED.search(told)),
     )
 
 

@@ -62,7 +62,7 @@ class CallWriter:
         if call.wire is None:
             by, session = copy.source.named if copy.source else ("", "")
             return self._kept(call, CallPlace(session, by), {}, None)
-        mark = digest_prompt(call.payload, call.wire)
+        mark = _mark(call, call.wire)
         at = self._book.place(call, mark)
         if copy.source is not None:
             at = self._agents.place(at, copy.source)
@@ -168,6 +168,12 @@ class CallWriter:
             **question,
             **repaired,
         }
+
+
+def _mark(call: ReadCall, wire: Wire) -> PromptDigest:
+    """By what the program said a message is known again, whatever was told at the end of it."""
+    mark = digest_prompt(call.payload, wire)
+    return replace(mark, messages=digest_prompt(call.said, wire).messages) if call.said else mark
 
 
 def _repairs(call: ReadCall) -> Iterator[JsonObject]:

@@ -393,8 +393,11 @@ def test_a_response_is_gone_on_with_by_its_id(home: Path) -> None:
         client.responses.create(model=PERSONA, input="Second.", previous_response_id=first.id)
         assert [*one.sessions().values()] == [["First.", "One.", "Second.", "Two."]]
         client.responses.create(model=PERSONA, input="Instead.", previous_response_id=first.id)
-        with pytest.raises(openai.BadRequestError, match="no answer"):
-            client.responses.create(model=PERSONA, input="x", previous_response_id="resp_x")
+        other = f"{first.id[:-1]}{'0' if first.id[-1] != '0' else '1'}"
+        place = first.id.replace("resp_", "resp_1", 1)
+        for name in ("resp_x", other, place, first.id[:-8]):
+            with pytest.raises(openai.BadRequestError, match="no answer"):
+                client.responses.create(model=PERSONA, input="x", previous_response_id=name)
         assert one.verify()
     told = json.dumps(one.provider.messages(2))
     assert "One." in told

@@ -22,7 +22,7 @@ from mentis.web.tokens import AccessToken
 from .reconcile import TurnPlan, check_last, plan_turn, spoken, spoken_here, with_call_ids
 from .requests import ClientRequest
 
-_ANSWER_ID = re.compile(r"resp_(\d+)_([a-z0-9][a-z0-9_-]*)_[0-9a-f]{8}")
+_ANSWER_ID = re.compile(r"(resp_(\d+)_([a-z0-9][a-z0-9_-]*)_[0-9a-f]{8})([0-9a-f]{8})")
 _LEAST_SHARED = 2  # a message and our answer to it: less could be anybody's
 
 
@@ -111,12 +111,18 @@ def _place(agent: Agent, token: AccessToken) -> tuple[str, str, str]:
 
 def answer_id(conversation: Conversation) -> str:
     """The name of an answer, by which a client can go on from it: it has the number from which on
-    everything follows its message.
+    everything follows its message. Its last digits hold the others together.
     """
     plan = conversation.plan
     own = 0 if plan.results else 1  # results go on with a message that is there
     after = len(conversation.kept) + len(plan.adopted) + own
-    return f"resp_{after}_{conversation.session}_{secrets.token_hex(4)}"
+    name = f"resp_{after}_{conversation.session}_{secrets.token_hex(4)}"
+    return name + _last_digits(name)
+
+
+def _last_digits(name: str) -> str:
+    """An id that was cut, mixed up or made up is no answer of ours."""
+    return hashlib.sha256(f"mentis answer {name}".encode()).hexdigest()[:8]
 
 
 def _named(token: AccessToken, request: ClientRequest, session: str) -> str:
@@ -145,7 +151,8 @@ def _planned(agent: Agent, request: ClientRequest, found: FoundSession) -> Conve
 
 def _session_of_answer(token: AccessToken, answer: str) -> str:
     found = _ANSWER_ID.fullmatch(answer)
-    name = own_name(token, found.group(2)) if found else ""
+    ours = found is not None and _last_digits(found[1]) == found[4]
+    name = own_name(token, found[3]) if found and ours else ""
     if not name:
         raise BadInput(
             f"there is no answer {answer!r}",
