@@ -125,7 +125,7 @@ _ROWS = (
         "MISTRAL_API_KEY",
         model="mistral-large-latest",
         note="its word for a seed is random_seed",
-        source="https://docs.rs/crate/mistral-openapi-client/latest/source/docs/CompletionArgs.md",
+        source="https://docs.mistral.ai/api/endpoint/chat",
         facts={"option_names": ["seed=random_seed"]},
     ),
     RoutePreset(
@@ -171,7 +171,7 @@ _ROWS = (
         "openai",
         "http://127.0.0.1:8080/v1",
         note="native tools need --jinja and a template that has them",
-        source="https://www.mintlify.com/ggml-org/llama.cpp/api/rest/overview",
+        source="https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
         facts=_LLAMA_NAMES,
         start="llama-server -m FILE.gguf --jinja",
     ),

@@ -41,7 +41,7 @@ window.addEventListener("submit", (event) => {
 });
 """
 _READY = """() => !window.leaving && document.readyState === "complete"
-  && !document.querySelector("main :not(:defined)")
+  && !document.querySelector("main :not(:defined), .htmx-request")
   && [...document.querySelectorAll("mentis-editor")].every((one) => one.shadowRoot)"""
 expect.set_options(timeout=_PATIENCE)
 
