@@ -115,8 +115,9 @@ _ROWS = (
         "openai",
         "https://api.deepseek.com",
         "DEEPSEEK_API_KEY",
-        model="deepseek-chat",
-        source="https://docs.litellm.ai/docs/providers/deepseek",
+        model="deepseek-v4-flash",
+        note="deepseek-chat and deepseek-reasoner ended there in July 2026",
+        source="https://api-docs.deepseek.com/quick_start/pricing/",
     ),
     RoutePreset(
         "mistral",
