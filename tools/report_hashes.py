@@ -1,4 +1,7 @@
-"""Writes the hashes by which the script of a report knows its style, and the auditor both."""
+"""Writes the hashes by which style, script and verifier of a report know each other.
+
+The script knows the style, and the verifier without what it says of the script; the verifier both.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,20 @@ import re
 from pathlib import Path
 
 LEDGER = Path(__file__).parents[1] / "src" / "mentis" / "ledger"
+SCRIPT, VERIFIER = LEDGER / "report" / "report.js", LEDGER / "auditor.py"
 
 
 def main() -> None:
-    style = _sha256(LEDGER / "report" / "report.css")
-    _write(LEDGER / "report" / "report.js", "STYLE", style)
-    _write(LEDGER / "auditor.py", "_STYLE", style)
-    _write(LEDGER / "auditor.py", "_SCRIPT", _sha256(LEDGER / "report" / "report.js"))
+    style = _sha256((LEDGER / "report" / "report.css").read_bytes())
+    _write(SCRIPT, "STYLE", style)
+    _write(VERIFIER, "_STYLE", style)
+    _write(VERIFIER, "_SCRIPT", "")
+    _write(SCRIPT, "VERIFIER", _sha256(VERIFIER.read_bytes()))
+    _write(VERIFIER, "_SCRIPT", _sha256(SCRIPT.read_bytes()))
 
 
-def _sha256(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _write(file: Path, name: str, digest: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
 import random
 import re
@@ -174,6 +176,17 @@ def test_any_changed_word_that_is_shown_turns_it_red_and_names_the_entry(
         (r'<tr data-entry="3">.*?</tr>', "", "entry"),
         ("base64,", "base64,AAAA", "Check it yourself"),
         (r":root\{", ":root {", "the style of the page"),
+        ("<style>", '<style media="speech">', "the head of the page"),
+        ("default-src 'none'", "default-src *", "the head of the page"),
+        (
+            '<meta name="color-scheme"[^>]*>',
+            '<meta http-equiv="refresh" content="9999;url=other.html">',
+            "the head of the page",
+        ),
+        ("<title>", "<!-- all is well --><title>", "the head of the page"),
+        ('lang="en"', 'lang="de"', "the frame of the page"),
+        ("<!doctype html>", '<!doctype html PUBLIC "-//W3C//DTD HTML 3.2//EN">', "the frame"),
+        ('<tbody>(<tr data-entry="0".*?</tr>)(<tr.*?</tr>)', r"<tbody>\2\1", "entry 0"),
     ],
 )
 def test_what_was_added_taken_away_or_hidden_is_named(
@@ -183,6 +196,72 @@ def test_what_was_added_taken_away_or_hidden_is_named(
     assert found == 1
     kind, told = reader.judge(changed.encode())
     assert (kind, where in told) == ("broken", True), told
+
+
+INSTEAD = "<template {}>Everything was approved.</template>"
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        'shadowrootmode="open"',
+        'shadowrootmode="closed"',
+        'shadowrootmode="closed" shadowrootclonable shadowrootserializable',
+    ],
+)
+@pytest.mark.parametrize(
+    ("before", "where"),
+    [
+        ('<section id="approved"><h2>', "section “Who approved what”"),
+        ("<body>", "the page"),
+        ('<tr data-entry="3">.*?<blockquote>', "entry 3"),
+    ],
+)
+def test_what_a_browser_shows_instead_of_what_the_page_holds_is_named_and_taken_away(
+    reader: Reader, report: bytes, before: str, where: str, *, how: str
+) -> None:
+    (place,) = [m.end() for m in [re.search(before, report.decode(), re.DOTALL)] if m]
+    text = report.decode()
+    kind, told = reader.judge(f"{text[:place]}{INSTEAD.format(how)}{text[place:]}".encode())
+    assert (kind, f"{where}: what is shown is not what the page holds" in told) == ("broken", True)
+    expect(reader.page.get_by_role("heading", name="Who approved what")).to_be_visible()
+
+
+PAINTED = '<div id="check" role="status" class="holds"><p><b>Everything fits.</b></p></div>'
+BOX = '<div id="check".*?</div>'
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["addEventListener", "getElementById", "createElement", "body", "title", "documentElement"],
+)
+def test_a_painted_box_does_not_stay_whatever_stands_before_the_names_of_the_document(
+    reader: Reader, report: bytes, name: str
+) -> None:
+    text = re.sub(BOX, PAINTED, report.decode(), count=1)
+    form = f'<form name="{name}"></form></main>'
+    kind, told = reader.judge(text.replace("</main>", form, 1).encode())
+    assert (kind, "the box at the top" in told) == ("broken", True), told
+
+
+def test_a_box_under_another_name_is_told_from_the_one_of_the_page(
+    reader: Reader, report: bytes
+) -> None:
+    other = PAINTED.replace('id="check"', 'id="checked"')
+    kind, _ = reader.judge(re.sub(BOX, other, report.decode(), count=1).encode())
+    assert kind == "broken"
+
+
+def test_another_verifier_is_named_even_with_its_own_hash_beside_it(
+    reader: Reader, report: bytes
+) -> None:
+    (packed,) = re.findall(r'href="data:text/x-python;base64,([^"]*)', report.decode())
+    known = base64.b64decode(packed)
+    own = known.replace(b'"BROKEN"', b'"ok"')
+    text = report.decode().replace(packed, base64.b64encode(own).decode())
+    text = text.replace(hashlib.sha256(known).hexdigest(), hashlib.sha256(own).hexdigest())
+    kind, told = reader.judge(text.encode())
+    assert (kind, "this verifier is not the one" in told) == ("broken", True), told
 
 
 def test_the_rows_of_an_entry_that_does_not_hold_are_marked_and_led_to(

@@ -12,7 +12,9 @@ Child: TypeAlias = "Node | str"
 # What could steer a terminal, hide itself or turn the direction of reading, and what HTML changes.
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T.*Z\Z")
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb"
+    "\U000e0000-\U000e0fff]"
 )
 
 

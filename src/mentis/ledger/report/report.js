@@ -4,6 +4,7 @@
 "use strict";
 (() => {
   const STYLE = "8483b1a336bdb04c4dbb604415217d1e6c0a3c4302533340cd849529a9ceba63"; // SHA-256 of the style of this page
+  const VERIFIER = "524997337bcb2f0fe4a201fdaa2d7c470314a5d162dfddb2d8187186d1ea33bc"; // that of its verifier, without the hash of this script in it
   const MOST = 500, LONG = 1200, SHORT = 400;
   const KINDS = ["erasure", "key", "rollback", "rotation", "retention"];
   const NAMES = new Map(Object.entries({
@@ -31,6 +32,14 @@
   const BODIES = new Map(Object.entries({
     request: "Call as it was sent", answer: "Answer to the call", original: "Call before it was repaired",
   }));
+
+  // ---- the page, by ways that nothing in it can stand before: a form may bear the name of any of them
+
+  const getter = (name) => () => Object.getOwnPropertyDescriptor(Document.prototype, name).get.call(document);
+  const root = getter("documentElement"), head = getter("head"), body = getter("body"), pageTitle = getter("title");
+  const find = (id) => Document.prototype.getElementById.call(document, id);
+  const create = (tag) => Document.prototype.createElement.call(document, tag);
+  const SELF = getter("currentScript")().textContent;
 
   // ---- bytes, hashes, signatures
 
@@ -93,10 +102,10 @@
 
   // Lines of a member. Each begins with a part of its SHA-256, so that any changed byte is found.
   const readLines = async (name, changed) => {
-    const block = document.getElementById(name);
+    const block = find(name);
     if (block === null) return null;
-    const raw = block.textContent.slice(1).split("\n");
-    if (raw.pop() !== "") changed(raw.length);
+    const raw = block.textContent.split("\n");
+    if (raw.shift() !== "" || raw.pop() !== "") changed(raw.length);
     return Promise.all(raw.map(async (line, number) => {
       let text = "";
       try { text = unpack(line.slice(33)); } catch { changed(number); return ""; }
@@ -435,8 +444,9 @@
   // ---- what is shown, as report/story.py puts it
 
   const node = (tag, attributes, ...children) => ({ tag, attributes, children: children.flat(Infinity).filter((one) => one !== "") });
-  const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
-  const shown = (value) => (typeof value === "string" ? value.replace(UNSEEN, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`) : "");
+  const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\u{e0000}-\u{e0fff}]/gu;
+  const seen = (text) => text.replace(UNSEEN, (one) => `\\u${one.codePointAt(0).toString(16).padStart(4, "0")}`);
+  const shown = (value) => (typeof value === "string" ? seen(value) : "");
   const length = (text) => { let count = 0; for (const _ of text) count += 1; return count; };
   const count = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
   const quantity = (number, one, more) => `${count(number)} ${number === 1 ? one : more}`;
@@ -720,39 +730,82 @@
     return inner ? nearest(inner, where) : where;
   };
 
+  // The head, and everything that stands beside what was derived: only then does this script run, and alone.
   const compareFrame = async (about, fault) => {
-    const page = document.documentElement, head = [...document.head.children], body = [...document.body.childNodes];
-    const style = document.querySelector("style");
-    if (style === null || (await sha256hex(utf8(style.textContent))) !== STYLE) fault("the style of the page");
-    if (document.title !== `Record of ${shown(about.agent)}`) fault("the title of the page");
-    const tags = head.map((one) => one.localName).join(" ");
-    if (tags !== "meta meta meta meta title style" || page.getAttributeNames().join() !== "lang" || document.body.attributes.length) fault("the head of the page");
-    const ids = body.map((one) => one.id ?? "text");
+    const style = head().querySelector("style"), css = style === null ? "" : style.textContent;
+    if ((await sha256hex(utf8(css))) !== STYLE) fault("the style of the page");
+    const title = `Record of ${shown(about.agent)}`;
+    if (pageTitle() !== title) fault("the title of the page");
+    const hashes = [await sha256(utf8(SELF)), unhex(STYLE)].map((one) => `'sha256-${base64(one)}'`);
+    const policy = `default-src 'none'; script-src ${hashes[0]}; style-src ${hashes[1]}; base-uri 'none'; form-action 'none'`;
+    compare(node("head", {}, node("meta", { charset: "utf-8" }),
+      node("meta", { "http-equiv": "Content-Security-Policy", content: policy }),
+      node("meta", { name: "viewport", content: "width=device-width, initial-scale=1" }),
+      node("meta", { name: "color-scheme", content: "light dark" }),
+      node("title", {}, title), node("style", {}, css)), head(), "the head of the page", fault);
+    const html = root(), around = [...html.parentNode.childNodes], doctype = around[0];
+    if (around.length !== 2 || doctype.nodeType !== 10 || doctype.name !== "html" || doctype.publicId || doctype.systemId
+      || html.childNodes.length !== 2 || html.getAttributeNames().join() !== "lang" || html.getAttribute("lang") !== "en"
+      || body().getAttributeNames().length) fault("the frame of the page");
+    const parts = [...body().childNodes], ids = parts.map((one) => one.id ?? "text");
     const known = ["check", "", "ledger.json", "checkpoints.txt", "dropped.txt", "texts.jsonl", "entries.jsonl", ""];
-    const right = ids.join() === known.filter((id) => id === "" || id === "check" || document.getElementById(id)).join();
-    const inert = body.slice(2, -1).every((one) => one.localName === "script" && one.getAttribute("type") === "text/plain" && one.attributes.length === 2);
-    if (!right || !inert || body.at(-1).localName !== "script" || body.at(-1).attributes.length) fault("the frame of the page");
+    const right = ids.join() === known.filter((id) => id === "" || id === "check" || find(id)).join();
+    const inert = parts.slice(2, -1).every((one) => one.localName === "script" && one.getAttribute("type") === "text/plain" && one.attributes.length === 2);
+    if (!right || !inert || parts.at(-1).localName !== "script" || parts.at(-1).attributes.length) fault("the frame of the page");
+  };
+
+  // The verifier that the page offers is that of this version, and knows this script.
+  const compareVerifier = async (script, fault) => {
+    const text = new TextDecoder().decode(script), line = /^_SCRIPT = "([0-9a-f]{64})"$/m, known = line.exec(text);
+    const mine = known !== null && known[1] === (await sha256hex(utf8(SELF)));
+    const rest = await sha256hex(utf8(text.replace(line, '_SCRIPT = ""')));
+    if (!mine || rest !== VERIFIER) fault("section “Check it yourself”: this verifier is not the one that belongs to this page");
+  };
+
+  // ---- what is there, and nothing that is shown in its place
+
+  // A part may have a tree of its own, which is shown instead of what it holds and which no script has to be let into. So the
+  // page is put together once more, without them, and named is where there was one: nothing else refuses to take another.
+  const HOSTS = new Set("article aside blockquote body div footer h1 h2 h3 h4 h5 h6 header main nav p section span".split(" "));
+  const isHost = (one) => {
+    if (!HOSTS.has(one.localName)) return false;
+    if (one.shadowRoot !== null) return true;
+    try { return one.attachShadow({ mode: "open" }).mode !== "open"; } catch { return true; }
+  };
+  const rebuilt = (one, where, fault) => {
+    if (one.nodeType !== 1) return one.cloneNode();
+    if (one.localName === "script") return one;
+    const at = one.hasAttribute("data-entry") ? `entry ${one.getAttribute("data-entry")}` : one.localName === "section" ? `section “${one.firstChild?.textContent}”` : where;
+    let made = one.cloneNode(false);
+    if (isHost(one)) {
+      fault(`${at}: what is shown is not what the page holds`);
+      made = create(one.localName);
+      for (const name of one.getAttributeNames()) made.setAttribute(name, one.getAttribute(name));
+    }
+    made.append(...[...one.childNodes].map((child) => rebuilt(child, at, fault)));
+    return made;
   };
 
   // ---- the page says what was found
 
-  const element = (tag, text) => { const made = document.createElement(tag); made.textContent = text; return made; };
+  const element = (tag, text) => { const made = create(tag); made.textContent = text; return made; };
   // The first row of an entry that does not hold; all of its rows are marked, after they were compared.
   const markRows = (named) => {
-    const rows = named ? [...document.querySelectorAll(`[data-entry="${named[1]}"]`)] : [];
+    const rows = named ? [...root().querySelectorAll(`[data-entry="${named[1]}"]`)] : [];
     for (const row of rows) row.classList.add("changed");
     if (rows.length) rows[0].id = `entry-${named[1]}`;
     return rows[0];
   };
   const say = (kind, word, lines, faults) => {
-    const box = document.getElementById("check");
+    let box = find("check");
+    if (box === null) { box = create("div"); box.id = "check"; body().prepend(box); }
     const told = element("p", ""), first = element("b", word);
     told.append(first, ...lines.map((line) => ` ${line}`));
     const parts = [told];
     if (faults.length) {
-      const found = document.createElement("ul");
+      const found = create("ul");
       for (const one of faults.slice(0, 20)) {
-        const row = markRows(/^entry (\d+)/.exec(one)), link = element(row ? "a" : "span", one), item = document.createElement("li");
+        const row = markRows(/^entry (\d+)/.exec(one)), link = element(row ? "a" : "span", one), item = create("li");
         if (row) link.href = `#${row.id}`;
         item.append(link); found.append(item);
       }
@@ -765,24 +818,26 @@
 
   const offerEntries = (lines, texts, dropped) => {
     if (!lines.length) return;
-    const label = element("label", "Show entry "), field = document.createElement("input"), shownThere = document.createElement("pre");
+    const label = element("label", "Show entry "), field = create("input"), shownThere = create("pre");
     field.type = "number"; field.min = String(dropped); field.max = String(dropped + lines.length - 1);
     label.append(field);
     shownThere.tabIndex = 0; shownThere.hidden = true; shownThere.setAttribute("aria-label", "The entry");
     field.addEventListener("input", () => {
       const entry = parse(lines[Number(field.value) - dropped] ?? "");
       shownThere.hidden = field.value === "" || entry === null;
-      shownThere.textContent = shownThere.hidden ? "" : JSON.stringify({ entry, texts: texts.get(entry.index) ?? [] }, null, 2).replace(UNSEEN, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+      shownThere.textContent = shownThere.hidden ? "" : seen(JSON.stringify({ entry, texts: texts.get(entry.index) ?? [] }, null, 2));
     });
-    const box = document.createElement("div");
+    const box = create("div");
     box.className = "look"; box.append(label, shownThere);
-    document.getElementById("check").append(box);
+    find("check").append(box);
   };
 
   const check = async () => {
     const faults = new Set(), fault = (where) => faults.add(where);
+    body().replaceWith(rebuilt(body(), "the page", fault));
     await findSignatures();
-    compare(UNCHECKED(), document.getElementById("check"), "the box at the top", fault);
+    const box = find("check");
+    if (box === null) fault("the box at the top"); else compare(UNCHECKED(), box, "the box at the top", fault);
     const about = parse((await readLines("ledger.json", () => fault("ledger.json")) || []).join("\n"));
     if (about === null || typeof about.agent !== "string") return { faults: ["ledger.json cannot be read"], lines: [], texts: new Map(), dropped: 0 };
     await compareFrame(about, fault);
@@ -804,11 +859,12 @@
     if (audit.size - audit.dropped !== about.entries) audit.find(audit.size, "index");
     await audit.finish(key);
     for (const one of audit.findings) fault(`entry ${one.index}: ${one.column}`);
-    const link = document.getElementById("verifier"), address = link === null ? "" : link.getAttribute("href");
+    const link = find("verifier"), address = link === null ? "" : link.getAttribute("href");
     const script = unbase64(address.replace(/^data:text\/x-python;base64,/, "")) || new Uint8Array();
     const verifier = { address: `data:text/x-python;base64,${address.split(",")[1] ?? ""}`, sha256: await sha256hex(script) };
+    await compareVerifier(script, fault);
     const wanted = node("main", {}, story.sections(audit, about, verifier));
-    compare(wanted, document.body.children[1], "the page", (where) => fault(`${where}: what is shown is not what the entries say`));
+    compare(wanted, body().children[1], "the page", (where) => fault(`${where}: what is shown is not what the entries say`));
     return { faults: [...faults], lines, texts: told || new Map(), dropped: gone.length, audit, about };
   };
 
@@ -868,5 +924,6 @@
     }
     offerEntries(done.lines, done.texts, done.dropped);
   };
-  document.addEventListener("DOMContentLoaded", start); // by then all of the page is there
+  // By then all of the page is there. Whatever else may happen, what it said of itself before does not stay.
+  addEventListener("DOMContentLoaded", () => start().catch(() => { root().textContent = "This page cannot be checked: it was changed."; }));
 })();
