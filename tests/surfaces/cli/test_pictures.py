@@ -30,7 +30,7 @@ _STEADY = (
     (re.compile(r"\b[0-9a-f]{16}\b(?!/)"), "5be0a1c94d27f386"),
     (re.compile(r"(?<![\w+/])[\w+/]{43}="), f"{'kN4x7Qm2Vb9sT0yR' * 2}kN4x7Qm2Vb9="),
     (re.compile(r"[\d.]+ (?=GB free)"), "82.0 "),
-    (re.compile(r"(?<=\"time\": \")[^\"]*"), "2026-01-01T00:00:00.000Z"),
+    (re.compile(r"(?<=\"time\": \")[\d-]{10}T[\d:]{8}\.\d{3}Z"), "2026-01-01T00:00:00.000Z"),
 )
 
 

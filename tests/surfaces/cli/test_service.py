@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import shutil
 import sqlite3
 import subprocess
 import tarfile
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,50 @@ def test_an_error_is_a_line_of_the_log_and_the_variable_chooses_it(
     assert started["event"] == "loop_started"
     (line,) = lines(mentis("--home", tmp_path / "none", "run").err)
     assert (line["level"], line["event"], line["code"]) == ("error", "error", "home-missing")
+
+
+@pytest.mark.parametrize("line", ["run --nonsense", "run --ticks many", "serve --port many"])
+def test_a_command_line_that_cannot_be_read_is_a_line_of_the_log(
+    mentis: Mentis, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.setenv("MENTIS_LOG_FORMAT", "json")
+    (told,) = lines(mentis(*line.split()).err)
+    assert (told["level"], told["event"], told["code"]) == ("error", "error", "usage")
+    assert "Error: " in mentis("chat", "--nonsense").err  # it writes no log
+
+
+def test_a_missing_key_and_a_warning_are_warnings_of_the_log(
+    mentis: Mentis, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MENTIS_LOG_FORMAT", "json")
+    monkeypatch.setenv("MENTIS_CONFIG", str(tmp_path / "another-machine"))
+    told, *_ = lines(mentis("--home", home, "run", "--ticks", "1").err)
+    assert told["level"] == "warning"
+    assert told["message"].startswith("the signing key of this home is missing")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", told["time"])
+
+    def warn(*_: object) -> None:
+        warnings.warn("an old way", UserWarning, stacklevel=1)
+
+    monkeypatch.setattr("mentis.surfaces.cli.options.say_missing_key", warn)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        told, *_ = lines(mentis("--home", home, "run", "--ticks", "1").err)
+    assert (told["level"], told["event"], told["category"]) == ("warning", "warning", "UserWarning")
+
+
+def test_a_defect_is_named_in_the_log_and_its_message_stands_in_the_report_alone(
+    mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("the cat sleeps on mat 7")
+
+    monkeypatch.setattr("mentis.surfaces.cli.options.say_missing_key", broken)
+    done = mentis("--home", home, "run", "--ticks", "1", "--log-format", "json")
+    (told,) = lines(done.err)
+    assert (told["event"], told["exception"]) == ("defect", "ZeroDivisionError")
+    assert "mat 7" not in done.err
+    assert "mat 7" in Path(told["report"]).read_text(encoding="utf-8")
 
 
 def test_the_entry_of_a_talk_names_its_session(

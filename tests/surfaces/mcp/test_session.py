@@ -249,8 +249,10 @@ async def test_while_the_store_is_down_drafts_wait_and_everything_else_says_why(
 
 
 async def test_a_defect_is_told_as_one_and_reported_on_standard_error(
-    home: Path, capfd: pytest.CaptureFixture[str]
+    home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """By the log, which writes there by itself where nothing else was asked for."""
+
     class Broken(Statuses):
         def stats(self) -> NoReturn:
             raise ZeroDivisionError("a planted fault")
@@ -267,7 +269,7 @@ async def test_a_defect_is_told_as_one_and_reported_on_standard_error(
             with pytest.raises(MCPError, match="a defect in Mentis: ZeroDivisionError"):
                 await session.read_resource("mentis://backend_state")
             assert not (await session.call_tool("latest_status", {})).is_error
-    assert "a planted fault" in capfd.readouterr().err
+    assert "a planted fault" in caplog.text
 
 
 def talked(home: Path, *lines: tuple[str, str]) -> None:

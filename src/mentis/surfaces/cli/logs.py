@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., object])
 _LOG = logging.getLogger("mentis.service")
 # Facts of events that name things; others are told only if they are numbers.
+_GRAVE = {"warning: ": logging.WARNING, "mentis: ": logging.ERROR}
 _SECTIONS = ("input_ir_", "output_ir_", "final_")  # the text of a tick, which is not told here
 _NAMES = frozenset({"session", "act", "kind", "code", "stage"})
 _scopes: list[ExitStack] = []  # of the command lines that run in this process; the innermost last
@@ -40,14 +43,21 @@ class JsonLogFormatter(logging.Formatter):
         event: str = getattr(record, "event", "log")
         facts: Mapping[str, object] = getattr(record, "facts", {})
         line: dict[str, object] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "time": _moment(record.created),
             "level": record.levelname.lower(),
             "event": event,
         }
         if event == "log":
             line |= {"logger": record.name, "message": record.getMessage()}
+        if record.exc_info and record.exc_info[0] is not None:
+            line["exception"] = record.exc_info[0].__name__
         written = json.dumps({**line, **facts}, ensure_ascii=True, default=str)
         return redact_bytes(written.encode(), ()).decode("utf-8", "replace")
+
+
+def _moment(seconds: float) -> str:
+    when = datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
+    return f"{when.isoformat(timespec='milliseconds')}Z"
 
 
 def log_option(command: F) -> F:
@@ -97,7 +107,7 @@ def _json_lines() -> Generator[None]:
     for logger in ours:
         logger.setLevel(logging.INFO)
     try:
-        with saying_through(lambda text: log_event("message", message=text)):
+        with saying_through(_log_message):
             yield
     finally:
         root.removeHandler(handler)
@@ -112,6 +122,36 @@ def logs_json() -> bool:
 
 def log_event(event: str, *, level: int = logging.INFO, **facts: object) -> None:
     _LOG.log(level, event, extra={"event": event, "facts": facts})
+
+
+def _log_message(text: str) -> None:
+    """A line for people; how grave it is stands at its beginning."""
+    for begins, level in _GRAVE.items():
+        if text.startswith(begins):
+            return log_event("message", level=level, message=text.removeprefix(begins))
+    return log_event("message", message=text)
+
+
+def log_usage(error: click.ClickException, args: Sequence[str]) -> bool:
+    """Whether a command line that could not be read would have asked for logs, and now has one."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    service = context is not None and any(
+        one.name == "log_format" for one in context.command.params
+    )
+    asked = os.environ.get("MENTIS_LOG_FORMAT") == "json" or "json" in args
+    if not logs_json() and not (service and asked):
+        return False
+    with ExitStack() as scope:
+        if not logs_json():
+            scope.enter_context(_json_lines())
+        log_event("error", level=logging.ERROR, code="usage", message=error.format_message())
+    return True
+
+
+def log_defect(error: Exception, report: Path) -> None:
+    """Without its message, which may say what was said; the report has it."""
+    name = type(error).__name__
+    log_event("defect", level=logging.ERROR, exception=name, report=str(report))
 
 
 def log_error(error: MentisError) -> None:

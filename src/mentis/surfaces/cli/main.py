@@ -13,7 +13,7 @@ import click
 
 from mentis.errors import MentisError, UsageError
 
-from .logs import log_error, log_scope, logs_json
+from .logs import log_defect, log_error, log_scope, log_usage, logs_json
 from .notices import told_notices
 from .output import STOPPED, say, say_all, show_error
 
@@ -239,6 +239,8 @@ def _gone() -> int:
 
 
 def _show_usage(error: click.ClickException, args: list[str]) -> None:
+    if log_usage(error, args):
+        return
     if "--json" in args:
         show_error(UsageError(error.format_message(), hint="--help says how"), as_json=True)
         return
@@ -264,5 +266,9 @@ def _tell(error: Exception, args: list[str]) -> None:
 def _report(error: Exception, args: list[str]) -> None:
     from .crash import write_report
 
+    report = write_report(error, args)
+    if logs_json():
+        log_defect(error, report)
+        return
     say(f"mentis: this is a defect in Mentis: {type(error).__name__}: {error}")
-    say(f"The full report is in {write_report(error, args)}")
+    say(f"The full report is in {report}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TextIO
 
+from .logs import log_event, logs_json
 from .output import say
 
 
@@ -27,6 +29,9 @@ def told_notices() -> Generator[None]:
 
         if isinstance(message, RetiredSettingWarning):
             say(f"note: {message}")
+        elif logs_json():
+            told = str(message)
+            log_event("warning", level=logging.WARNING, category=category.__name__, message=told)
         else:
             before(message, category, filename, lineno, file, line)
 

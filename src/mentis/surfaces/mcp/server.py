@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-import traceback
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
@@ -44,6 +43,8 @@ from .answers import Answer, Answers
 from .block_prompts import BlockPrompt
 from .catalogue import catalogue, resources, tools
 from .rights import ClientRights
+
+_LOG = logging.getLogger("mentis.service")  # without `--log-format json`, lines on stderr
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 # What a line has around its draft.
@@ -252,7 +253,7 @@ def _protocol_error(error: MentisError, standing: Answer | None) -> MCPError:
 
 
 def _reported(error: Exception) -> Defect:
-    traceback.print_exception(error, file=sys.stderr)
+    _LOG.error("mentis: a defect", exc_info=error, extra={"event": "defect"})
     return Defect(
         f"this is a defect in Mentis: {type(error).__name__}: {error}",
         hint="the server's standard error has the details; please report it",

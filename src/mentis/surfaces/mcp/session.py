@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +22,8 @@ from .block_prompts import BlockPrompts
 from .conversations import open_guard
 from .server import make_server
 from .wire import Ends, Wire, claimed_ends
+
+_LOG = logging.getLogger("mentis.service")  # without `--log-format json`, lines on stderr
 
 
 def run_session(home: Path, persona: str | None, *, version: str, monitor: bool) -> None:
@@ -99,6 +101,12 @@ def _say_no(answers: Answers, refusal: MentisError) -> None:
     """Only the monitor is off: to save directly needs no lease."""
     monitor = answers.monitor
     if monitor.reason != refusal.message:
-        sys.stderr.write(f"mentis: no monitor: {refusal.message}\nhint: {refusal.hint}\n")
+        told = {"code": refusal.code, "message": refusal.message, "hint": refusal.hint or ""}
+        _LOG.warning(
+            "mentis: no monitor: %s\nhint: %s",
+            refusal.message,
+            refusal.hint,
+            extra={"event": "monitor_refused", "facts": told},
+        )
     monitor.running, monitor.reason = False, refusal.message
     monitor.refused = isinstance(refusal, LeaseHeld)
