@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import io
 import json
 import re
@@ -39,12 +40,19 @@ def talk(ledger: Ledger) -> Ledger:
                 "digests": {"message": digest(SCRIPT.encode()), "library": "sha256:1"},
             },
         ),
-        Draft("act", "act", {"act": {"type": "send", "stage": "waiting", "reason": SCRIPT}}),
         Draft(
             "act",
             "act",
             {
-                "act": {"type": "send", "stage": "approved"},
+                "act": {"type": "send", "stage": "waiting", "reason": SCRIPT, "key": "k1"},
+                "payload": {"to": "Elsewhere Street 9"},
+            },
+        ),
+        Draft(
+            "act",
+            "act",
+            {
+                "act": {"type": "send", "stage": "approved", "key": "k1"},
                 "decided": {"by": "Ada Owner", "words": f"yes {ODD}"},
             },
         ),
@@ -154,12 +162,14 @@ def test_whatever_was_said_stays_text_in_a_page_that_runs_one_script(told: Ledge
 
 def test_a_page_says_what_happened_and_that_nothing_was_checked_before_it_was(told: Ledger) -> None:
     page = member(bundle(told, BundleTexts(beside, whole=True)), "report.html").decode()
-    shown = re.sub(r"<[^>]*>", " ", page.partition("<main>")[2].partition("</main>")[0])
+    inside = page.partition("<main>")[2].partition("</main>")[0]
+    shown = " ".join(html.unescape(re.sub(r"<[^>]*>", " ", inside)).split())
     assert "Nothing was checked here." in page.partition("<main>")[0]
     for words in (
         "Ada Owner",
         "NOT borne out",
         "done unsaid",
+        'send {"to":"Elsewhere Street 9"} approved Ada Owner',
         "rule names",
         "Hello",
         "for all of 4",

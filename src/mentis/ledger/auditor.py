@@ -43,8 +43,8 @@ _NEEDED = ("entries.jsonl", "checkpoints.txt", "ledger.json")
 _DATA = (*_NEEDED, "dropped.txt", "texts.jsonl")  # what report.html holds as well
 _MEMBERS = (*_DATA, "verify.py", "README.txt", "report.html")
 # SHA-256 of the script and the style that this version puts into report.html.
-_SCRIPT = "e16d7eccb72f08eeba6ca53bbe707e4e9f5349b08d4955e0860749c7f6966931"
-_STYLE = "8483b1a336bdb04c4dbb604415217d1e6c0a3c4302533340cd849529a9ceba63"
+_SCRIPT = "6d89e49f151eaffd4f4d487c287f6b5d7fa5ae4077edd00cd93c97dc9d70462c"
+_STYLE = "be3571d350b8746bf8d26aed6a7b815d89d78af76b0c4ccb97fa281e6ff40812"
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _MOST_ABOUT, _MOST_NOTES = 64 * 1024, 64 * 1024 * 1024
 _MOST_LINE, _MOST_NOTE = 8 * 1024 * 1024, 16 * 1024

@@ -23,7 +23,7 @@ from mentis.errors import (
 )
 from mentis.home.identity import RECORDED, persona_of
 from mentis.home.parts import Parts
-from mentis.home.signing import open_pin
+from mentis.home.signing import missing_key, open_pin
 from mentis.ledger import keeping
 from mentis.ledger.bundle import BundleTexts, export_bundle
 from mentis.ledger.checkpoint import note_signed_by, read_note
@@ -71,7 +71,8 @@ class CheckedProof:
 
 def write_export(record: Record, path: Path, disclosure: Disclosure | None = None) -> RecordExport:
     """Everything an auditor needs in one file, with a checkpoint of now, or the newest one there is
-    where nothing can be written; with a `disclosure`, what that adds or leaves out.
+    where nothing can be written or the key is not here; with a `disclosure`, what that adds or
+    leaves out.
 
     It holds what is there at one moment, at which nobody is in the middle of erasing or moving;
     StoreLocked while one is. A segment that somebody writes anew or takes away meanwhile makes it
@@ -79,7 +80,10 @@ def write_export(record: Record, path: Path, disclosure: Disclosure | None = Non
     """
     pin = record.require_sealing().pin
     with suppress(HomeUnwritable, HomeCopy, StoreFull):
-        record.checkpoint()
+        if missing_key(record.home, record.settings, record.environ) is None:
+            record.checkpoint()
+        else:
+            record.signable_ledger()  # RolledBack, as it would be with the key
     for _ in range(_TRIES):
         with ExitStack() as stack:
             with lock_changes(record.home, record.settings):

@@ -46,6 +46,26 @@ def test_a_key_that_is_missing_is_not_changed_and_nothing_is_begun(
     assert mentis("--home", home, "ledger", "checkpoint", "--new-key").code == 0
 
 
+def test_a_record_whose_key_is_lost_can_still_be_handed_over(
+    mentis: Mentis, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mentis("--home", home, "chat", "Hello")
+    mentis("--home", home, "ledger", "checkpoint")
+    lose_key(monkeypatch, tmp_path)
+    mentis("--home", home, "chat", "Still there?")
+    done = mentis("--home", home, "export", tmp_path / "ada.zip")
+    assert done.code == 0, done.err
+    assert "no checkpoint of now could be made: the newest has seen 1 of 2 entries" in done.err
+    pin: Any = mentis("--home", home, "export", tmp_path / "again.zip", "--json").json()
+    told = mentis(
+        "ledger",
+        "audit",
+        tmp_path / "ada.zip",
+        *("--origin", pin["origin"], "--key", pin["public_key"]),
+    )
+    assert (told.code, "has signed 1 of 2 entries" in told.out) == (0, True), told.out
+
+
 def test_health_is_a_checklist_with_what_to_do(
     mentis: Mentis, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,8 +3,8 @@
 // the program that wrote the page; what is shown is worked out as report/story.py does it.
 "use strict";
 (() => {
-  const STYLE = "8483b1a336bdb04c4dbb604415217d1e6c0a3c4302533340cd849529a9ceba63"; // SHA-256 of the style of this page
-  const VERIFIER = "524997337bcb2f0fe4a201fdaa2d7c470314a5d162dfddb2d8187186d1ea33bc"; // that of its verifier, without the hash of this script in it
+  const STYLE = "be3571d350b8746bf8d26aed6a7b815d89d78af76b0c4ccb97fa281e6ff40812"; // SHA-256 of the style of this page
+  const VERIFIER = "cffc98d68d8893eeb75cc9a1f4ceec0e7b871f5e3a39e8c859c44f1853285307"; // that of its verifier, without the hash of this script in it
   const MOST = 500, LONG = 1200, SHORT = 400;
   const KINDS = ["erasure", "key", "rollback", "rotation", "retention"];
   const NAMES = new Map(Object.entries({
@@ -478,7 +478,7 @@
     constructor(total) {
       this.total = total; this.entries = 0; this.first = ""; this.last = "";
       this.counts = new Map(); this.timeline = []; this.approvals = []; this.claims = [];
-      this.redacted = []; this.absences = new Map();
+      this.redacted = []; this.absences = new Map(); this.waiting = new Map();
     }
 
     add(name) { this.counts.set(name, (this.counts.get(name) || 0) + 1); }
@@ -495,8 +495,13 @@
       if (entry.kind === "act" && act.stage === "outcome") this.add(act.state === "done" ? "acts" : "undone");
       if (entry.kind === "act" && settled) this.add(act.stage);
       this.timeline.push(this.entries > this.total - MOST ? this.timelineRow(entry, body, texts) : null);
+      const key = shown(act.key);
+      if (entry.kind === "act" && act.stage === "waiting" && Object.keys(object(body.payload)).length) this.waiting.set(key, cut(shown(jcs(body.payload)), SHORT));
       if (entry.kind === "act" && settled) {
-        this.approvals.push(row(entry.index, moment(entry.time), cut(shown(act.type), SHORT), STAGES.get(act.stage),
+        const given = this.waiting.get(key);
+        this.waiting.delete(key);
+        this.approvals.push(row(entry.index, moment(entry.time),
+          node("td", {}, cut(shown(act.type), SHORT), given ? node("p", { class: "detail" }, given) : ""), STAGES.get(act.stage),
           cut(shown(decided.by), SHORT) || "nobody named", cut(shown(decided.words), SHORT)));
       }
       this.takeClaims(entry, object(body.claims));

@@ -112,6 +112,7 @@ class Story:
     claims: _Rows = field(default_factory=_Rows)
     redacted: _Rows = field(default_factory=_Rows)
     absences: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    waiting: dict[str, str] = field(default_factory=dict[str, str])  # what acts are to be done with
 
     def take(self, entry: Mapping[str, Any], texts: Sequence[Mapping[str, Any]]) -> None:
         self.entries += 1
@@ -155,14 +156,18 @@ class Story:
 
     def _approval(self, entry: Mapping[str, Any], body: Mapping[str, Any]) -> None:
         act, decided = _object(body.get("act")), _object(body.get("decided"))
-        stage = shown(act.get("stage"))
+        stage, key = shown(act.get("stage")), shown(act.get("key"))
+        if stage == "waiting" and _object(body.get("payload")):
+            self.waiting[key] = cut(shown(jcs(body["payload"]).decode()), _SHORT)
         if stage not in ("approved", "denied", "expired", "released"):
             return
+        given = self.waiting.pop(key, "")
+        name = cut(shown(act.get("type")), _SHORT)
         self.approvals.add(
             _row(
                 entry["index"],
                 moment(entry["time"]),
-                cut(shown(act.get("type")), _SHORT),
+                node("td", name, node("p", given, cls="detail") if given else ""),
                 _STAGES[stage],
                 cut(shown(decided.get("by")), _SHORT) or "nobody named",
                 cut(shown(decided.get("words")), _SHORT),

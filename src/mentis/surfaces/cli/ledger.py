@@ -340,7 +340,7 @@ def export(
 
 
 def _unsealed_note(record: Record, entries: int) -> list[Note]:
-    """No checkpoint of now can be made where nothing can be written."""
+    """No checkpoint of now can be made where nothing can be written, or without the key."""
     sealed = max((size for size, _ in record.checkpoints()), default=0)
     if sealed >= entries:
         return []
