@@ -64,7 +64,14 @@ def talk(ledger: Ledger) -> Ledger:
                 "payload": {"to": SCRIPT, "n": [1.5, 1e21, True, None]},
                 "result": {"text": ODD},
                 "claims": {
-                    "claims": [{"text": SCRIPT, "verdict": "unsupported", "why": "no act"}],
+                    "claims": [
+                        {
+                            "text": SCRIPT,
+                            "verdict": "unsupported",
+                            "act": "send",
+                            "why": "no such act",
+                        }
+                    ],
                     "unclaimed": ["send"],
                 },
             },
@@ -168,6 +175,7 @@ def test_a_page_says_what_happened_and_that_nothing_was_checked_before_it_was(to
     for words in (
         "Ada Owner",
         "NOT borne out",
+        "NOT borne out send: no such act",
         "done unsaid",
         'send {"to":"Elsewhere Street 9"} approved Ada Owner',
         "rule names",

@@ -43,7 +43,7 @@ _NEEDED = ("entries.jsonl", "checkpoints.txt", "ledger.json")
 _DATA = (*_NEEDED, "dropped.txt", "texts.jsonl")  # what report.html holds as well
 _MEMBERS = (*_DATA, "verify.py", "README.txt", "report.html")
 # SHA-256 of the script and the style that this version puts into report.html.
-_SCRIPT = "6d89e49f151eaffd4f4d487c287f6b5d7fa5ae4077edd00cd93c97dc9d70462c"
+_SCRIPT = "137b51597625e8b21b8c88a2e8db2563be1be5159108f4ebcf287ce210d2a3f9"
 _STYLE = "be3571d350b8746bf8d26aed6a7b815d89d78af76b0c4ccb97fa281e6ff40812"
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _MOST_ABOUT, _MOST_NOTES = 64 * 1024, 64 * 1024 * 1024

@@ -520,8 +520,9 @@
       for (const one of list(told.claims).map(object)) {
         const verdict = shown(one.verdict);
         this.add("claims"); this.add(verdict);
-        const why = shown(one.act) || shown(one.why);
-        this.claims.push(row(entry.index, cut(shown(one.text), SHORT), SUPPORT.get(verdict) ?? verdict, cut(why, SHORT)));
+        const why = [shown(one.act), shown(one.why)].filter((part) => part).join(": ");
+        const told = node("td", verdict === "unsupported" ? { class: "findings" } : {}, SUPPORT.get(verdict) ?? verdict);
+        this.claims.push(row(entry.index, cut(shown(one.text), SHORT), told, cut(why, SHORT)));
       }
       for (const one of list(told.unclaimed)) {
         this.add("unclaimed");

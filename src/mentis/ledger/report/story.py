@@ -179,8 +179,9 @@ class Story:
             verdict = shown(one.get("verdict"))
             self._add("claims")
             self._add(verdict)
-            why = shown(one.get("act")) or shown(one.get("why"))
-            said = _SUPPORT.get(verdict, verdict)
+            why = ": ".join(filter(None, (shown(one.get("act")), shown(one.get("why")))))
+            marked = {"cls": "findings"} if verdict == "unsupported" else {}
+            said = node("td", _SUPPORT.get(verdict, verdict), **marked)
             text = cut(shown(one.get("text")), _SHORT)
             self.claims.add(_row(entry["index"], text, said, cut(why, _SHORT)))
         for one in _listed(told.get("unclaimed")):
