@@ -43,8 +43,8 @@ _NEEDED = ("entries.jsonl", "checkpoints.txt", "ledger.json")
 _DATA = (*_NEEDED, "dropped.txt", "texts.jsonl")  # what report.html holds as well
 _MEMBERS = (*_DATA, "verify.py", "README.txt", "report.html")
 # SHA-256 of the script and the style that this version puts into report.html.
-_SCRIPT = "137b51597625e8b21b8c88a2e8db2563be1be5159108f4ebcf287ce210d2a3f9"
-_STYLE = "be3571d350b8746bf8d26aed6a7b815d89d78af76b0c4ccb97fa281e6ff40812"
+_SCRIPT = "19d9bb08cdc4bf1a79281741af328fa14e40911f10bd745e01e5da5f6d4b1845"
+_STYLE = "852ba4c66cadf1aafadd5532e06e2be98a3064be5d6530d6a24d095a9951503d"
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _MOST_ABOUT, _MOST_NOTES = 64 * 1024, 64 * 1024 * 1024
 _MOST_LINE, _MOST_NOTE = 8 * 1024 * 1024, 16 * 1024
