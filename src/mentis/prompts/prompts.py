@@ -18,6 +18,7 @@ from mentis.engines.estimate import EstimatingCounter
 from mentis.errors import BadInput, LibraryError, MentisError
 from mentis.home.closing import DatabaseHolder
 from mentis.home.database import open_database
+from mentis.home.learned_facts import LearnedFacts
 from mentis.home.parts import Parts
 from mentis.home.persona import open_memory, read_persona, read_profile
 from mentis.home.prompts import open_shelf
@@ -41,6 +42,7 @@ from mentis.values.json import JsonObject
 from mentis.values.library import Library
 from mentis.values.persona import Persona, Profile
 from mentis.values.recalled import RecalledContext, Stimulus
+from mentis.values.route import Route
 from mentis.values.trace import TokenCount
 
 from .effects import EditEffect, WordingInForce, effect_of, overruled_here, wording_in_force
@@ -81,7 +83,8 @@ class Prompts(DatabaseHolder):
         self._clock = parts.clock or SystemClock()
         self._secret = _same(parts.secret or read_secret(home) or b"")
         self._counter = _COUNTER
-        self.route = self._settings.route(route)
+        self._learned = LearnedFacts(home.path)
+        self.route = self._learned.taught(self._settings.route(route))
         self.shelf = shelf or open_shelf(home, self._settings)
         self.editor = Editor(
             self.shelf,
@@ -303,7 +306,7 @@ class Prompts(DatabaseHolder):
         self, block_id: str, *, persona: str | None = None
     ) -> tuple[WordingInForce, ...]:
         """Which wording of a block is told to each persona, or to this one, on each route."""
-        block, routes = self.block(block_id), self._settings.every_route()
+        block, routes = self.block(block_id), self._routes()
         return tuple(
             wording_in_force(block, teller.persona, route)
             for teller in self._tellers(persona)
@@ -312,13 +315,17 @@ class Prompts(DatabaseHolder):
 
     def overruling(self, block_id: str, wording: str) -> tuple[WordingInForce, ...]:
         """Where another wording is told in the place of this one, which would serve there too."""
-        block, routes = self.block(block_id), self._settings.every_route()
+        block, routes = self.block(block_id), self._routes()
         return tuple(
             wording_in_force(block, teller.persona, route)
             for teller in self._tellers(None)
             for route in routes
             if overruled_here(block, wording, teller.persona, route)
         )
+
+    def _routes(self) -> tuple[Route, ...]:
+        """Every route of the settings, with what was learned of it."""
+        return tuple(map(self._learned.taught, self._settings.every_route()))
 
     def wording_told(self, block_id: str, *, persona: str | None = None) -> WordingInForce:
         """Which wording of a block is told to one persona on the route this was opened for."""

@@ -12,8 +12,11 @@ from tests.docs.pictures import check_picture
 
 from mentis.app.agent import Agent
 from mentis.home.create import create_home
+from mentis.home.learned_facts import LearnedFacts
 from mentis.prompts.prompts import Prompts
+from mentis.settings.sources import load_settings
 from mentis.turn.replay.prompt_change import PromptInForceChange
+from mentis.values.learned import CONTEXT, LearnedFact
 
 from .conftest import Mentis
 
@@ -74,6 +77,19 @@ def test_where_nothing_changed_it_says_why_and_which_command_would_change_it(
     assert (
         "ada on default: the prompt stays as it was: emotion was not told here before" in done.err
     )
+
+
+def test_a_room_that_was_learned_decides_which_wording_is_said_to_be_in_force(
+    mentis: Mentis, home: Path
+) -> None:
+    route = load_settings(home, {}).route("paid")
+    lesson = LearnedFact(CONTEXT, 2048, "it holds 2048 tokens")
+    LearnedFacts(home).learn(route, lesson, time="2026-11-19T00:00:00+00:00")
+    done = mentis("--home", home, "prompts", "edit", "style", "--text", "Be brief.")
+    assert "instead of the shipped compact): ada on default, ada on paid" in done.err
+    tried = mentis("--home", home, "prompts", "what-if", "style", "--text", "Rhyme.")
+    short = next(line for line in tried.out.splitlines() if line.split()[1:2] == ["paid"])
+    assert int(short.split()[2]) < 300, "the compact prompt, as it is told there"
 
 
 def test_the_same_is_there_as_json_and_from_the_api(mentis: Mentis, home: Path) -> None:

@@ -190,7 +190,8 @@ def _confirm_unknown(
         return
     unknown = unknown_placeholders(prompts, wording or "", block)
     named = ", ".join(f"{{{{{key}}}}}" for key in unknown)
-    if unknown and not click.confirm(f"{named} is not registered; save all the same?"):
+    verb = "are" if len(unknown) > 1 else "is"
+    if unknown and not click.confirm(f"{named} {verb} not registered; save anyway?"):
         raise click.Abort
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from .options import MAX_INDEX, Number, every_persona_option, given_text, home_option, home_path
-from .report import Note, Report, Text, prints_report
+from .report import Note, Report, Text, TextDiff, prints_report
 from .shown import safe
 from .tables import TextTable
 
@@ -78,19 +78,24 @@ def _lines(effects: list[TrialEffect]) -> Iterator[Text]:
         if one.reason:
             yield Note(f"{one.persona} on {one.route}: nothing changes: {safe(one.reason)}")
         for difference in one.differences:
-            yield difference.diff.removesuffix("\n")
+            yield TextDiff(difference.diff)
 
 
 def _row(one: TrialEffect) -> tuple[str, ...]:
     broken, kept = one.forecast.broken, one.kept
     size = f"{one.was.total.tokens} -> {one.now.total.tokens}"
     price = "unknown price"
-    if one.was.cost.usd is not None and one.now.cost.usd is not None:
-        price = f"${one.was.cost.usd:.6f} -> ${one.now.cost.usd:.6f}"
+    if (was := one.was.cost.usd) is not None and (now := one.now.cost.usd) is not None:
+        price = "free" if was == now == 0 else f"${was:.6f} -> ${now:.6f}"
     held, again = f"{kept.bytes} of {kept.of_bytes} bytes", "nothing"
     if not kept.cached:
         again = "no cache is known of"
     elif broken is not None:
-        more = "unknown price" if broken.cost.usd is None else f"${broken.cost.usd:.6f} more"
-        again = f"{broken.tokens.tokens} tokens, {more}"
+        again = f"{broken.tokens.tokens} tokens, {_more(broken.cost.usd)}"
     return one.persona, one.route, size, price, held, again
+
+
+def _more(usd: float | None) -> str:
+    if usd is None:
+        return "unknown price"
+    return f"${usd:.6f} more" if usd else "free"

@@ -109,7 +109,7 @@ def try_edit(
     inputs = inputs_in_force(parts, turn, load, present=present)
     library = try_wording(inputs.library, trial.block, trial.variant, trial.text)
     made = list[TrialEffect]()
-    for route in present.settings.every_route():
+    for route in map(parts.models.taught, present.settings.every_route()):
         learned = parts.models.caching.applied_calibration(route)
         here = replace(inputs, route=route, calibration=learned)
         counter = counter_for(route.model, learned)
