@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         best_model,
         choose_model,
         find_models,
+        look_up_model,
         named_model,
     )
 
@@ -28,6 +29,7 @@ _HOMES = {
     "best_model": "home.found_models",
     "choose_model": "home.found_models",
     "find_models": "home.found_models",
+    "look_up_model": "home.found_models",
     "named_model": "home.found_models",
 }
 
@@ -39,6 +41,7 @@ __all__ = (
     "best_model",
     "choose_model",
     "find_models",
+    "look_up_model",
     "named_model",
 )
 

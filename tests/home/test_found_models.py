@@ -11,6 +11,7 @@ from tests.gguf_bytes import write_gguf
 from tests.model_servers import LLAMACPP, LMSTUDIO, OLLAMA, VLLM, serving
 
 from mentis.codec.forms import to_json
+from mentis.engines.gguf_files import add_model
 from mentis.errors import EngineFailed, RouteError
 from mentis.home.create import create_home
 from mentis.home.found_models import (
@@ -19,6 +20,7 @@ from mentis.home.found_models import (
     best_model,
     choose_model,
     find_models,
+    look_up_model,
     named_model,
     usual_addresses,
 )
@@ -53,13 +55,13 @@ async def test_servers_come_first_then_keys_then_files(
         "Qwen3-4B-Q4_K_M at llama.cpp (4.0B, loaded, 2048 tokens)",
         "Qwen/Qwen3-8B at vLLM (loaded, 16384 tokens)",
         "meta-llama-3.1-8b-instruct at LM Studio (Q4_K_M, loaded, 8192 tokens)",
-        "claude-sonnet-5-5 at anthropic (with the key in ANTHROPIC_API_KEY, paid for)",
+        "claude-sonnet-5-5 at anthropic (with the key in ANTHROPIC_API_KEY, which is billed)",
         "tiny at LM Studio (a file of 0.0 GB, run in this program)",
     ]
     assert best_model(search) == search.models[0]
     assert search.silent == ()
     assert b"very-secret" not in to_json(search)
-    assert "its room is not known" in search.models[1].notes[0]
+    assert "its context size is unknown" in search.models[1].notes[0]
 
 
 async def test_every_line_is_a_route_that_the_settings_take(
@@ -117,12 +119,46 @@ def test_the_host_that_ollama_is_told_counts_if_it_is_this_machine(host: str, ur
     assert usual_addresses({"OLLAMA_HOST": host})["ollama"] == url
 
 
+async def test_a_server_of_this_machine_is_asked_about_the_model_that_is_named(
+    environ: dict[str, str],
+) -> None:
+    with serving(OLLAMA) as server:
+        moved = {**environ, "OLLAMA_HOST": server.url.removesuffix("/v1")}
+        named = await look_up_model("ollama/llama3.2", moved)
+        other = await look_up_model("ollama/mixtral", moved)
+        silent = await look_up_model("ollama/llama3.2", environ, addresses=NOBODY)
+    line = {
+        "preset": "ollama",
+        "model": "llama3.2:latest",
+        "url": server.url,
+        "context_tokens": 4096,
+        "max_tokens": 512,
+    }
+    assert named.route == line
+    assert other.route == {**line, "model": "mixtral"}
+    assert other.notes == ("Ollama does not list mixtral; it has: llama3.2:latest, qwen3:8b",)
+    assert silent.notes == ("no server answers at http://127.0.0.1:1; start it with: ollama serve",)
+    paid = await look_up_model("anthropic/claude-opus-5", environ)
+    assert paid == named_model("anthropic/claude-opus-5")
+
+
+def test_a_model_that_was_added_is_named_with_what_its_file_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MENTIS_CACHE", str(tmp_path / "cache"))
+    add_model(write_gguf(tmp_path / "Mine.gguf"))
+    found = named_model("embedded/Mine")
+    assert found.route == {"backend": "embedded", "model": "Mine", "context_tokens": 4096}
+    with pytest.raises(RouteError, match="there is no model 'Yours'"):
+        named_model("embedded/Yours")
+
+
 def test_a_model_is_named_directly_or_by_its_file(tmp_path: Path) -> None:
     assert named_model("ollama/llama3.2").route == {"preset": "ollama", "model": "llama3.2"}
     assert named_model("embedded") is EMBEDDED
     file = write_gguf(tmp_path / "m.gguf")
     assert named_model(str(file)).route["model"] == str(file)
-    with pytest.raises(RouteError, match="'llama' is no model"):
+    with pytest.raises(RouteError, match="'llama' names no model"):
         named_model("llama")
     (tmp_path / "other.gguf").write_bytes(b"no")
     with pytest.raises(EngineFailed, match="is not a GGUF"):

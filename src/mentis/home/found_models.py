@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -21,6 +21,7 @@ from mentis.engines.catalogue import TEST_ENGINE
 from mentis.engines.gguf_files import (
     GgufFile,
     ModelFolder,
+    added_models,
     check_writes,
     find_gguf,
     model_folders,
@@ -96,13 +97,17 @@ async def find_models(
             tasks.start_soon(ask, name)
     files = await to_thread.run_sync(find_gguf, given)
     served = [one for name in places for one in answers[name] or ()]
-    silent = [
-        (f"{_TITLES[name]} at {origin_of(places[name])}", PRESETS[name].start)
-        for name in places
-        if answers[name] is None
-    ]
+    silent = server_places({name: places[name] for name in places if answers[name] is None})
     models = (*served, *_keys(given), *map(_of_file, files))
-    return ModelSearch(models, tuple(silent), model_folders(given))
+    return ModelSearch(models, silent, model_folders(given))
+
+
+def server_places(addresses: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Each of these servers by its name and place, and the command that starts it."""
+    return tuple(
+        (f"{_TITLES[name]} at {origin_of(url)}", PRESETS[name].start)
+        for name, url in addresses.items()
+    )
 
 
 def usual_addresses(environ: Mapping[str, str]) -> dict[str, str]:
@@ -140,7 +145,7 @@ def _of_server(preset: RoutePreset, one: ServedModel, url: str) -> FoundModel:
     if room is None and preset.name in _CUTTING:
         room = _UNTOLD_ROOM
         notes.append(
-            f"it is not loaded, so that its room is not known: {room} tokens are taken for it;"
+            f"it is not loaded, so its context size is unknown: {room} tokens are assumed;"
             " set routes.default.context_tokens if you gave it more"
         )
     if room is not None and room < _USUAL_ROOM:
@@ -176,9 +181,9 @@ def _keys(environ: Mapping[str, str]) -> tuple[FoundModel, ...]:
                     "key",
                     preset.name,
                     preset.model,
-                    f"with the key in {preset.key_env}, paid for",
+                    f"with the key in {preset.key_env}, which is billed",
                     {"preset": preset.name, "model": preset.model},
-                    ("it is paid for, and what you say leaves this machine",),
+                    ("every answer is billed, and what you say leaves this machine",),
                 ),
             )
     return tuple(found.values())
@@ -208,8 +213,10 @@ def named_model(name: str) -> FoundModel:
     """
     if name in ("embedded", f"embedded/{EMBEDDED.model}"):
         return EMBEDDED
+    place, _, model = name.partition("/")
+    if place == "embedded":
+        return _added(model)
     if (route := direct_route(name)) is not None:
-        place, _, model = name.partition("/")
         kind: SourceKind = "key" if route.key_env else "server"
         return FoundModel(kind, place, model, "", {"preset": place, "model": model})
     if name.endswith(".gguf") or Path(name).is_file():
@@ -217,9 +224,51 @@ def named_model(name: str) -> FoundModel:
         header = check_writes(path)
         return _of_file(GgufFile(path.stem, path, path.stat().st_size, "a file", header.context))
     raise RouteError(
-        f"{name!r} is no model that can be reached",
+        f"{name!r} names no model",
         hint=f"say BACKEND/MODEL with one of {', '.join(direct_names())}, or the path of a GGUF",
     )
+
+
+async def look_up_model(
+    name: str,
+    environ: Mapping[str, str] | None = None,
+    *,
+    addresses: Mapping[str, str] | None = None,
+) -> FoundModel:
+    """As `named_model`, and a server of this machine is asked about its model: the line says where
+    that is and how much it holds. Where it does not answer or has no such model, a note says so.
+    """
+    named = named_model(name)
+    places = usual_addresses(os.environ if environ is None else environ) | dict(addresses or {})
+    if named.kind != "server" or (url := places.get(named.place)) is None:
+        return named
+    preset, title = PRESETS[named.place], _TITLES[named.place]
+    served, told = ServedModel(named.model), ""
+    try:
+        listed = await list_models(Route(preset.name, "openai", "?", url=url), "", seconds=_SECONDS)
+    except ProviderUnreachable:
+        told = f"no server answers at {origin_of(url)}; start it with: {preset.start}"
+    except ProviderRefused as error:
+        told = f"{origin_of(url)} was asked: {error.message}"
+    else:
+        if (found := listed.find(named.model)) is not None:
+            served = found
+        else:
+            names = ", ".join(one.name for one in listed.models[:_PER_SERVER]) or "none"
+            told = f"{title} does not list {named.model}; it has: {names}"
+    made = _of_server(preset, served, url if url != preset.url else "")
+    return replace(made, notes=(told,)) if told else made
+
+
+def _added(name: str) -> FoundModel:
+    """A model that `mentis models add` made known, by its name."""
+    found = next((one for one in added_models() if one.name == name), None)
+    if found is None:
+        raise RouteError(
+            f"there is no model {name!r} on this machine",
+            hint="`mentis models add FILE` takes a GGUF file; `mentis models list` shows them",
+        )
+    return replace(_of_file(found), route={**_of_file(found).route, "model": name})
 
 
 def choose_model(home: str | Path, model: FoundModel) -> SettingChange | None:

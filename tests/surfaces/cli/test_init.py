@@ -136,7 +136,7 @@ def test_the_models_of_the_machine_are_found_added_listed_and_removed(
     assert mentis("models", "rm", "Mine").code == 0
     listed = mentis("models", "list")
     assert "Mine" not in listed.out
-    assert "Better ones are taken from:" in listed.err
+    assert "Better models can come from:" in listed.err
     (tmp_path / "zip.gguf").write_bytes(b"PK\x03\x04")
     refused = mentis("models", "add", tmp_path / "zip.gguf")
     assert (refused.code, "is not a GGUF file" in refused.err) == (1, True)

@@ -34,14 +34,20 @@ def init(folder: str | None, *, named: str | None, yes: bool) -> Report | None:
     and the embedded model answers, which is a test engine; --yes and --route choose there, too.
     """
     from mentis.home.create import create_home
-    from mentis.home.found_models import best_model, choose_model, named_model
+    from mentis.home.found_models import best_model, choose_model
     from mentis.stores.files.key_folder import config_folder
 
-    from .model_choice import asks_here, look_for_models, pick_model, take_model
+    from .model_choice import (
+        asks_here,
+        look_for_models,
+        named_by_route,
+        pick_model,
+        take_model,
+    )
 
     if folder == "":
         raise UsageError("the folder has no name", hint="is a variable of your shell not set?")
-    model = None if named is None else named_model(named)
+    model = None if named is None else named_by_route(named)
     path = create_home(home_path() if folder is None else Path(folder))
     if json_wanted():
         model = best_model(look_for_models()) if model is None and yes else model

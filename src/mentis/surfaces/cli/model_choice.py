@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,6 +26,15 @@ def look_for_models() -> ModelSearch:
     from mentis.home.found_models import find_models
 
     return anyio.run(find_models)
+
+
+def named_by_route(name: str) -> FoundModel:
+    """The model that `--route` names; a server of this machine is asked about it."""
+    import anyio
+
+    from mentis.home.found_models import look_up_model
+
+    return anyio.run(look_up_model, name)
 
 
 def asks_here() -> bool:
@@ -94,12 +104,12 @@ def tell_embedded(search: ModelSearch | None = None) -> None:
 def place_lines(search: ModelSearch | None) -> Iterator[Text]:
     from mentis.engines.gguf_files import model_folders
     from mentis.facts.presets import PRESETS
+    from mentis.home.found_models import server_places, usual_addresses
 
-    yield Note("Better ones are taken from:")
-    local = [one for one in PRESETS.values() if one.start]
-    silent = [f"{place} ({start})" for place, start in search.silent] if search else []
-    for line in silent or [f"{one.name} at {one.url} ({one.start})" for one in local]:
-        yield Note(f"  a server: {line}")
+    yield Note("Better models can come from:")
+    silent = search.silent if search else server_places(usual_addresses(os.environ))
+    for place, start in silent:
+        yield Note(f"  a server: {place} ({start})")
     keys = sorted({one.key_env for one in PRESETS.values() if one.model})
     yield Note(f"  a key in the environment: {', '.join(keys)}")
     folders = dict.fromkeys(one.place for one in (search.folders if search else model_folders()))

@@ -55,7 +55,7 @@ def list_models() -> Report:
             yield Note(f"{DEFAULT} is a test engine, and not one to talk to.")
             yield from place_lines(None)
             yield Note(
-                "`mentis models find` looks which are there; `mentis models choose` takes one."
+                "`mentis models find` looks for them; `mentis models choose` takes one."
             )
 
     return Report([*map(_as_object, holdings), *map(_added_object, added)], text())
@@ -93,17 +93,23 @@ def choose(*, named: str | None, yes: bool) -> Report | None:
 
     At a terminal you are offered what is found, and press a key.
     """
-    from mentis.home.found_models import best_model, choose_model, named_model
+    from mentis.home.found_models import best_model, choose_model
     from mentis.stores.files.home import find_home
 
-    from .model_choice import asks_here, look_for_models, pick_model, take_model
+    from .model_choice import (
+        asks_here,
+        look_for_models,
+        named_by_route,
+        pick_model,
+        take_model,
+    )
 
     home = find_home(home_path()).path
     if named is None and not yes and (json_wanted() or not asks_here()):
         raise UsageError("nothing is asked here", hint="say --yes, or name one with --route")
     search = look_for_models() if named is None else None
     if search is None:
-        model = named_model(named or "")
+        model = named_by_route(named or "")
     else:
         model = best_model(search) if yes else pick_model(search)
     if json_wanted():
