@@ -42,6 +42,13 @@ def test_what_was_added_is_removed_with_all_below_it_and_nothing_else(home: Path
     assert text(home) == BEFORE + "\n[store]\nbusy_seconds = 1\n"
 
 
+def test_the_only_table_of_a_section_is_removed_where_the_section_has_a_header(home: Path) -> None:
+    (home / "mentis.toml").write_text("[routes]\n# none yet\n", encoding="utf-8")
+    add_table(home, "routes", "fast", {"preset": "groq"})
+    remove_table(home, "routes", "fast")
+    assert text(home).strip() == "[routes]\n# none yet"
+
+
 def test_adding_and_restoring_changes_nothing(home: Path) -> None:
     restore(home, add_table(home, "tools", "time", {"command": ["a"]}))
     assert text(home) == BEFORE
@@ -60,6 +67,7 @@ def test_a_name_that_is_taken_or_not_there_is_refused(home: Path) -> None:
 )
 def test_what_is_written_in_another_way_is_left_to_its_owner(home: Path, written: str) -> None:
     (home / "mentis.toml").write_text(written, encoding="utf-8")
-    with pytest.raises(SettingsError, match="cannot be changed for you"):
+    with pytest.raises(SettingsError, match="cannot be changed for you") as refused:
         remove_table(home, "tools", "time")
+    assert refused.value.hint == "mentis settings unset tools.time"
     assert text(home) == written

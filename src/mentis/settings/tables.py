@@ -35,7 +35,8 @@ def add_table(home: Path, section: str, name: str, values: Mapping[str, TableVal
     gap = "" if not text or text.endswith("\n") else "\n"
     after = f"{text}{gap}\n[{section}.{name}]\n" + "".join(f"{line}\n" for line in lines)
     wanted = {key: _plain(value) for key, value in values.items()}
-    _write(path, after, {**before, section: {**there, name: wanted}}, "; ".join(lines))
+    by_hand = f"write it by hand: {'; '.join(lines)}"
+    _write(path, after, {**before, section: {**there, name: wanted}}, by_hand)
     return text
 
 
@@ -62,11 +63,12 @@ def remove_table(home: Path, section: str, name: str) -> None:
             f"{path}: there is no {section}.{name}",
             hint=f"known: {', '.join(sorted(there)) or 'none'}",
         )
-    expected = {**before, section: there}
-    if not there:
-        del expected[section]
     kept = _without(text, f"{section}.{name}")
-    _write(path, kept, expected, f"take [{section}.{name}] out")
+    alone = not there and not _names_section(kept, section)
+    expected = {one: there if one == section else told for one, told in before.items()}
+    if alone:
+        del expected[section]
+    _write(path, kept, expected, f"mentis settings unset {section}.{name}")
 
 
 def restore(home: Path, text: str) -> None:
@@ -88,6 +90,10 @@ def _without(text: str, table: str) -> str:
     return kept
 
 
+def _names_section(text: str, section: str) -> bool:
+    return any(header[1].strip() == section for header in _HEADER.finditer(text))
+
+
 def _write(path: Path, text: str, expected: Mapping[str, object], by_hand: str) -> None:
     try:
         fits = tomllib.loads(text) == expected
@@ -96,7 +102,7 @@ def _write(path: Path, text: str, expected: Mapping[str, object], by_hand: str) 
     if not fits:
         raise SettingsError(
             f"{path} is written in a way that cannot be changed for you",
-            hint=f"do it by hand: {by_hand}",
+            hint=by_hand,
         )
     write_atomic(path, text)
 

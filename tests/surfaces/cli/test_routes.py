@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mentis.facts.presets import PRESETS
+from mentis.home.create import create_home
 from mentis.home.learned_facts import LearnedFacts
 from mentis.settings.sources import load_settings
 from mentis.values.learned import LearnedFact
@@ -35,6 +36,23 @@ def test_a_route_is_added_at_a_preset_and_taken_out_again(mentis: Mentis, home: 
     assert mentis("routes", "add", "fast", "--preset", "xai", "--model", "m", "--home", home).code
     assert mentis("routes", "remove", "fast", "--home", home).code == 0
     assert (home / "mentis.toml").read_text().strip() == before.strip()
+
+
+def test_a_new_home_is_as_before_when_its_only_route_is_taken_out(
+    mentis: Mentis, tmp_path: Path
+) -> None:
+    home = create_home(tmp_path / "new")
+    before = (home / "mentis.toml").read_text()
+    added = mentis("routes", "add", "fast", "--preset", "groq", "--model", "m", "--home", home)
+    assert added.code == 0
+    assert mentis("routes", "remove", "fast", "--home", home).code == 0
+    assert (home / "mentis.toml").read_text().strip() == before.strip()
+
+
+def test_settings_are_shown_as_the_file_would_say_them(mentis: Mentis, home: Path) -> None:
+    shown = mentis("settings", "--home", home).out
+    row = next(line for line in shown.splitlines() if line.startswith("routes.default.caching "))
+    assert row.split()[1] == "true"
 
 
 @pytest.mark.parametrize(

@@ -106,4 +106,6 @@ def _toml(value: object) -> str:
 def _shown(value: object) -> str:
     if value is None or value in ("", ()):
         return "-"
+    if isinstance(value, bool | dict):
+        return _toml(value)
     return ", ".join(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else str(value)
