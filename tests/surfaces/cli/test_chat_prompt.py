@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import stat
+import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
@@ -105,6 +107,36 @@ def test_what_would_steer_the_terminal_is_shown_and_not_obeyed(chat: ChatScreen)
 def test_a_paste_of_several_lines_is_one_message(chat: ChatScreen) -> None:
     assert chat(pasted("one\r\ntwo\nthree"), "\r", "four", ALT_ENTER, "five\r", CTRL_D) == 0
     assert history(chat.home)[::2] == ["one\ntwo\nthree", "four\nfive"]
+
+
+def test_a_line_that_is_folded_is_told_apart_from_one_that_was_begun(chat: ChatScreen) -> None:
+    chat.columns = 30
+    assert chat(pasted("a b " * 10 + "\nnext"), "\r", CTRL_D) == 0
+    said = [line for line in chat.stream.lines if "a b" in line or "next" in line]
+    assert said == ["you> a b a b a b a b a b a b a", "      b a b a b a b", "...> next"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no ptys")
+def test_a_message_that_is_typed_while_it_starts_is_sent(chat: ChatScreen) -> None:
+    from tests.terminal import at_terminal
+
+    scripted(chat.home, "Already?")
+    code = f"""
+import select, sys
+from mentis.surfaces.cli import chat_loop
+opening = chat_loop.open_talk
+def slow(*args, **options):
+    print("OPENING", flush=True)
+    assert select.select([sys.stdin], [], [], 30)[0], "nothing was typed"
+    return opening(*args, **options)
+chat_loop.open_talk = slow
+from mentis.surfaces.cli.main import main
+main(["--home", {str(chat.home)!r}, "chat"])
+"""
+    presses = [("OPENING", "Hello\r"), ("[entry 0", CTRL_D)]
+    status, seen = at_terminal(code, cwd=chat.home, environ=os.environ, presses=presses)
+    assert status == 0, seen
+    assert history(chat.home) == ["Hello", "Already?"]
 
 
 def test_what_was_typed_is_there_again_for_the_owner_of_the_home_alone(chat: ChatScreen) -> None:
@@ -254,7 +286,7 @@ def test_what_it_remembers_is_shown_and_searched(chat: ChatScreen, mentis: Menti
     assert chat("/memory\r", "/memory cello\r", CTRL_D) == 0
     listed, found = chat.stream.everything.split("you> /memory cello\n")
     assert "- Likes tea." in listed
-    assert "1 memories in all" in listed
+    assert "1 memory in all" in listed
     assert "Lena plays the cello." in found
 
 

@@ -53,8 +53,8 @@ def run_command(chat: ChatTalk, name: str, words: str) -> bool:
     if name in known:
         return bool(known[name].run(chat, words))
     close = get_close_matches(name, known, n=1)
-    meant = f"did you mean /{close[0]}?" if close else "/help lists what there is."
-    say(f"there is no command /{safe(name)}: {meant} A message that begins so: //{safe(name)}")
+    meant = f"did you mean /{close[0]}?" if close else "/help lists the commands."
+    say(f"there is no command /{safe(name)}: {meant} To send it as a message: //{safe(name)}")
     return False
 
 
@@ -226,7 +226,8 @@ def _memory(chat: ChatTalk, words: str) -> None:
     _show_files(chat)
     if kept:
         show(memories_table(kept[-_MOST_MEMORIES:]))
-        say(f"{len(kept)} memories in all: /memory WORDS searches them")
+        count = "1 memory" if len(kept) == 1 else f"{len(kept)} memories"
+        say(f"{count} in all: /memory WORDS searches them")
     else:
         say("there are no memories yet: mentis memory add keeps one")
 

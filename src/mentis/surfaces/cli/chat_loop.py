@@ -9,6 +9,7 @@ import os
 import re
 import signal
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -68,21 +69,22 @@ class ChatOptions:
 
 def converse(place: ChatPlace, options: ChatOptions) -> int:
     """Talk until somebody leaves; the exit code."""
-    terminal = open_terminal(Home(options.home).chat_history)
     goal: ChatPlace | None = place
-    while goal is not None:
-        opened = open_talk(
-            options.home,
-            persona=goal.persona,
-            route=goal.route,
-            options=options.calls,
-            tools=options.tools,
-            parts=terminal.hearing(call_parts()),
-        )
-        with opened as talk:
-            talking = ChatTalk(talk, terminal, goal, options)
-            goal = talking.run()
-            options = talking.options
+    with closing(open_terminal(Home(options.home).chat_history)) as terminal:
+        while goal is not None:
+            terminal.keep_keys()
+            opened = open_talk(
+                options.home,
+                persona=goal.persona,
+                route=goal.route,
+                options=options.calls,
+                tools=options.tools,
+                parts=terminal.hearing(call_parts()),
+            )
+            with opened as talk:
+                talking = ChatTalk(talk, terminal, goal, options)
+                goal = talking.run()
+                options = talking.options
     return 0
 
 

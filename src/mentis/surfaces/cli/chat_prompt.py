@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
 from mentis.home.parts import Parts
+from mentis.system.terminals import keys_unseen
 
 from .answer_screen import AnswerAside, AnswerScreen, RunningStep
 from .answer_show import AnswerPrinter
@@ -40,6 +42,14 @@ class PromptTerminal:
         self._session = _open_session(history)
         self._step = RunningStep()
         self._region = LiveRegion(sys.stdout, self._size)
+        self._kept = ExitStack()  # keys that are pressed before there is a prompt
+
+    def keep_keys(self) -> None:
+        self._kept.close()
+        self._kept.enter_context(keys_unseen())
+
+    def close(self) -> None:
+        self._kept.close()
 
     def hearing(self, parts: Parts) -> Parts:
         return replace(parts, on_event=self._step.hear, on_loading=self._step.begin)
@@ -55,6 +65,7 @@ class PromptTerminal:
 
     def read(self, words: WordChoice, *, default: str = "") -> str:
         say("")
+        self._kept.close()
         with patch_stdout(raw=True):  # what is said meanwhile stands above the prompt
             return self._session.prompt(completer=SlashCompleter(words), default=default)
 
@@ -70,8 +81,9 @@ class PromptTerminal:
 
 
 def _open_session(history: Path) -> PromptSession[str]:
-    def beside(_width: int, _line: int, _soft: object) -> StyleAndTextTuples:
-        return [("class:prompt", _MORE)]
+    def beside(_width: int, _line: int, folded: int) -> StyleAndTextTuples:
+        """A line that was begun is told apart from one that the terminal folded."""
+        return [("class:prompt", " " * len(_MORE) if folded else _MORE)]
 
     return PromptSession(
         [("class:prompt", YOU)],

@@ -31,6 +31,14 @@ class WordChoice:
 class ChatTerminal(Protocol):
     """What a conversation needs of a terminal."""
 
+    def keep_keys(self) -> None:
+        """Keep what is typed for the next prompt, and do not show it before."""
+        ...
+
+    def close(self) -> None:
+        """Leave the keyboard as it was."""
+        ...
+
     def hearing(self, parts: Parts) -> Parts:
         """Parts of an agent by which it hears what the agent is doing."""
         ...
@@ -58,6 +66,12 @@ class ChatTerminal(Protocol):
 
 class PlainTerminal:
     """Lines in, lines out: for terminals that can do no more, and where the output is kept."""
+
+    def keep_keys(self) -> None:
+        """The terminal keeps whole lines by itself."""
+
+    def close(self) -> None:
+        """Nothing was changed."""
 
     def hearing(self, parts: Parts) -> Parts:
         return parts

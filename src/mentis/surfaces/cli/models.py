@@ -54,9 +54,7 @@ def list_models() -> Report:
         if not added:
             yield Note(f"{DEFAULT} is a test engine, and not one to talk to.")
             yield from place_lines(None)
-            yield Note(
-                "`mentis models find` looks for them; `mentis models choose` takes one."
-            )
+            yield Note("`mentis models find` looks for them; `mentis models choose` takes one.")
 
     return Report([*map(_as_object, holdings), *map(_added_object, added)], text())
 

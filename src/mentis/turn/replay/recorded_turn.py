@@ -93,7 +93,8 @@ def find_stored(agent: str, ledger: LedgerStore, segments: SegmentFolder, index:
     if entry is None:
         raise UsageError(
             f"there is no entry {index} of `{agent}` here",
-            hint=f"it has {count} entries; `mentis ledger show` lists the newest",
+            hint=f"it has {count} {'entry' if count == 1 else 'entries'};"
+            " `mentis ledger show` lists the newest",
         )
     return entry
 
