@@ -211,6 +211,17 @@ def test_ctrl_c_ends_the_answer_and_keeps_what_came_of_it(
     assert "stop: interrupted, the part above is kept]" in chat.stream.everything
 
 
+def test_one_answer_on_a_terminal_is_drawn_as_those_of_a_conversation(chat: ChatScreen) -> None:
+    scripted(chat.home, "It was **one** word. " * 6)
+    chat.columns = 40
+    with chat.terminal():
+        assert chat.run("Hello") == 0
+    shown = chat.stream.lines
+    assert shown[0] == "Ada: It was one word. It was one word."
+    assert max(map(len, shown)) <= 40
+    assert any(line.startswith("[entry 0") for line in shown)
+
+
 # Slash commands
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from threading import Event as Flag
 from threading import RLock, Thread
 from time import monotonic
@@ -26,12 +27,13 @@ from mentis.values.reply import (
 )
 
 from .answer_show import AnswerPrinter
-from .live_region import LiveRegion
+from .live_region import LiveRegion, ScreenSize
 from .markdown_stream import MarkdownPiece, MarkdownStream, markdown_lines, with_name
 from .output import dimmed, saying_through, unsteered
 
 if TYPE_CHECKING:
     from mentis.home.events import Event
+    from mentis.home.parts import Parts
 
 _FRAMES, _PLAIN_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\"
 _TICK = 0.1  # seconds between two pictures of what is going on
@@ -79,6 +81,25 @@ class RunningStep:
         frame = frames[int(passed / _TICK) % len(frames)]
         took = f" {passed:.0f} s" if passed >= _LONG else ""
         return f"{frame} {self.text} ...{took}"
+
+
+class AnswerTerminal:
+    """A terminal of this size (columns and rows, as they are now) on which answers are drawn."""
+
+    def __init__(self, size: ScreenSize) -> None:
+        self.size = size
+        self._step = RunningStep()
+        self._region = LiveRegion(sys.stdout, size)
+
+    def hearing(self, parts: Parts) -> Parts:
+        """Parts of an agent by which the step that runs is known."""
+        return replace(parts, on_event=self._step.hear, on_loading=self._step.begin)
+
+    def printer(self, name: str, *, receipt: bool) -> AnswerPrinter:
+        return AnswerScreen(name, self._region, self._step, receipt=receipt)
+
+    def aside(self, name: str, *, receipt: bool) -> AnswerPrinter:
+        return AnswerAside(name, lambda: self.size()[0], receipt=receipt)
 
 
 class AnswerScreen(AnswerPrinter):

@@ -20,6 +20,7 @@ from .deferred_files import read_results, read_tools
 from .files import read_stream, read_text
 from .options import (
     attach_option,
+    call_parts,
     given_message,
     home_option,
     home_path,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from mentis.values.request import HistoryScope
     from mentis.values.tool import ToolDeclaration
 
+    from .answer_screen import AnswerTerminal
     from .talk import Talk
 
 
@@ -154,18 +156,19 @@ def _begin(choice: ChatChoice) -> int:
     if choice.has_message or (begin and file):
         raise click.UsageError(f"--{begin or 'results'} takes no message")
     results = {} if file is None else read_results(file)
-    with _opened(choice) as talk:
-        turn = _beginning(talk, begin, results, choice.session)
-        return _once(talk, turn, choice.session, as_json=choice.as_json)
+    screen = _screen(choice)
+    with _opened(choice, screen) as talk:
+        return _once(talk, _beginning(talk, begin, results, choice.session), choice, screen)
 
 
 def _ask(choice: ChatChoice, message: str) -> int:
     """One turn."""
     schema = None if choice.schema_file is None else _read_schema(choice.schema_file)
-    with _opened(choice) as talk:
+    screen = _screen(choice)
+    with _opened(choice, screen) as talk:
         whole = given_message(message, choice.attached, choice.reply_to, scope=choice.scope)
         turn = partial(talk.ask, whole, session=choice.session, schema=schema)
-        return _once(talk, turn, choice.session, as_json=choice.as_json)
+        return _once(talk, turn, choice, screen)
 
 
 def _converse(choice: ChatChoice) -> int:
@@ -183,15 +186,28 @@ def _converse(choice: ChatChoice) -> int:
     return converse(ChatPlace(choice.persona, choice.route, choice.session), chosen)
 
 
-def _opened(choice: ChatChoice) -> AbstractContextManager[Talk]:
+def _screen(choice: ChatChoice) -> AnswerTerminal | None:
+    """A terminal shows one answer as it shows those of a conversation."""
+    from .chat_terminal import draws_answers, terminal_size
+
+    if choice.as_json or not draws_answers():
+        return None
+    from .answer_screen import AnswerTerminal
+
+    return AnswerTerminal(terminal_size)
+
+
+def _opened(choice: ChatChoice, screen: AnswerTerminal | None) -> AbstractContextManager[Talk]:
     from .talk import open_talk
 
+    parts = call_parts()
     return open_talk(
         home_path(),
         persona=choice.persona,
         route=choice.route,
         options=choice.options,
         tools=choice.tools,
+        parts=screen.hearing(parts) if screen else parts,
     )
 
 
@@ -217,14 +233,21 @@ def _beginning(talk: Talk, begin: str | None, results: dict[str, str], session: 
     return turn
 
 
-def _once(talk: Talk, turn: TurnMaker, session: str, *, as_json: bool) -> int:
+def _once(talk: Talk, turn: TurnMaker, choice: ChatChoice, screen: AnswerTerminal | None) -> int:
     from .persona import show_update
 
     upkeep = talk.agent.upkeep(show_update)
     with talk.keeping(upkeep):
-        printer = None if as_json else AnswerPrinter(receipt=_receipt())
-        code = finish(talk, turn(on_delta=printer), printer)
-        talk.note_message(upkeep, session)
+        if choice.as_json:
+            code = finish(talk, turn(on_delta=None), None)
+        else:
+            printer = AnswerPrinter(receipt=_receipt())
+            if screen is not None:
+                printer = screen.printer(talk.name, receipt=printer.receipt)
+            with printer:
+                result = turn(on_delta=printer)
+            code = finish(talk, result, printer)
+        talk.note_message(upkeep, choice.session)
     return code
 
 

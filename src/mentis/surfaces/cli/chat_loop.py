@@ -113,8 +113,7 @@ class ChatTalk:
 
     @property
     def name(self) -> str:
-        persona = self.talk.agent.persona
-        return persona.name or persona.id
+        return self.talk.name
 
     def leave(self, goal: ChatPlace | None = None) -> None:
         """Go there next; without a goal it is over."""

@@ -6,10 +6,8 @@ Loaded only where the extra `chat` is installed.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -22,26 +20,22 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
-from mentis.home.parts import Parts
 from mentis.system.terminals import keys_unseen
 
-from .answer_screen import AnswerAside, AnswerScreen, RunningStep
-from .answer_show import AnswerPrinter
+from .answer_screen import AnswerTerminal
 from .chat_terminal import YOU, WordChoice
-from .live_region import LiveRegion
 from .output import say
 
 _MORE = "...> "
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
-class PromptTerminal:
+class PromptTerminal(AnswerTerminal):
     """A prompt with history, editing keys and completion; answers are drawn while they come."""
 
     def __init__(self, history: Path) -> None:
         self._session = _open_session(history)
-        self._step = RunningStep()
-        self._region = LiveRegion(sys.stdout, self._size)
+        super().__init__(self._size)
         self._kept = ExitStack()  # keys that are pressed before there is a prompt
 
     def keep_keys(self) -> None:
@@ -50,9 +44,6 @@ class PromptTerminal:
 
     def close(self) -> None:
         self._kept.close()
-
-    def hearing(self, parts: Parts) -> Parts:
-        return replace(parts, on_event=self._step.hear, on_loading=self._step.begin)
 
     def greet(self, name: str, agent: str, session: str) -> None:
         say(f"{name} ({agent}), session {session}. /help lists commands, Ctrl-D ends.", dim=True)
@@ -68,12 +59,6 @@ class PromptTerminal:
         self._kept.close()
         with patch_stdout(raw=True):  # what is said meanwhile stands above the prompt
             return self._session.prompt(completer=SlashCompleter(words), default=default)
-
-    def printer(self, name: str, *, receipt: bool) -> AnswerPrinter:
-        return AnswerScreen(name, self._region, self._step, receipt=receipt)
-
-    def aside(self, name: str, *, receipt: bool) -> AnswerPrinter:
-        return AnswerAside(name, lambda: self._size()[0], receipt=receipt)
 
     def _size(self) -> tuple[int, int]:
         found = self._session.output.get_size()

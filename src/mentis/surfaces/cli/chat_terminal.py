@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Protocol
 
 from mentis.home.parts import Parts
@@ -15,8 +16,10 @@ from mentis.home.parts import Parts
 from .answer_show import AnswerPrinter
 from .approval_talk import read_line
 from .output import say
+from .wrapping import stream_width
 
 YOU = "you> "
+_COLUMNS = 80
 HINT = "pip install 'mentis[chat]' adds history, editing keys, completion and Markdown"
 
 
@@ -100,6 +103,18 @@ class PlainTerminal:
     aside = printer
 
 
+def draws_answers() -> bool:
+    """Whether an answer can be drawn while it comes: a terminal, and `rich` for its Markdown."""
+    if stream_width(sys.stdout) is None or os.environ.get("TERM") == "dumb":
+        return False
+    return find_spec("rich") is not None
+
+
+def terminal_size() -> tuple[int, int]:
+    """Columns and rows of the terminal that answers are shown on."""
+    return stream_width(sys.stdout) or _COLUMNS, get_terminal_size().lines
+
+
 def open_terminal(history: Path) -> ChatTerminal:
     """The best that standard input and output can do."""
     streams = (sys.stdin, sys.stdout)
@@ -107,7 +122,7 @@ def open_terminal(history: Path) -> ChatTerminal:
         return PlainTerminal()
     if os.environ.get("TERM") == "dumb":
         return PlainTerminal()
-    if find_spec("prompt_toolkit") is None or find_spec("rich") is None:
+    if find_spec("prompt_toolkit") is None or not draws_answers():
         say(HINT, dim=True)
         return PlainTerminal()
     from .chat_prompt import PromptTerminal

@@ -45,6 +45,11 @@ class Talk:
         self.options = options
         self._stopped = False  # by Ctrl-C, in what it waited for last
 
+    @property
+    def name(self) -> str:
+        """What the persona is called."""
+        return self.agent.persona.name or self.agent.persona.id
+
     def ask(
         self,
         message: str | Stimulus,
