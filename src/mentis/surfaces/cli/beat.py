@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from .answer_show import AnswerPrinter
+from .groups import RenamedGroup
 from .options import Number, home_option, home_path, persona_option, route_option
 from .output import printable
 from .report import Note, Report, Text, json_wanted, prints_report
@@ -15,7 +16,7 @@ from .tables import TextTable
 _MOST = 100
 
 
-class _NowByDefault(click.Group):
+class _NowByDefault(RenamedGroup):
     """`mentis beat curiosity` is `mentis beat now curiosity`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ import click
 
 from mentis.values.block import Mode
 from mentis.values.request import HistoryScope
-from mentis.values.span import join_spans
+from mentis.values.span import Span, join_spans
 
 if TYPE_CHECKING:
     from mentis.compose.compose import Composition
@@ -90,8 +90,13 @@ def _lines(composed: Composition, *, every: bool) -> Iterator[Text]:
     totals = ", ".join(
         f"{name} {token_text(count)}" for name, count in composed.trace.tokens.items()
     )
-    yield f"tokens: {totals}\n"
-    yield join_spans(composed.request.system_instruction)
+    yield from (f"tokens: {totals}", "")
+    yield from told_lines(composed.request.system_instruction)
     if composed.request.context_summary:
-        yield f"\n--- context ---\n{join_spans(composed.request.context_summary)}"
-    yield f"\n--- this turn ---\n{join_spans(composed.request.runtime_ctx.spans)}"
+        yield from ("", "--- context ---", *told_lines(composed.request.context_summary))
+    yield from ("", "--- this turn ---", *told_lines(composed.request.runtime_ctx.spans))
+
+
+def told_lines(spans: Sequence[Span]) -> list[str]:
+    """What a model is told, line by line: a terminal gets each broken between words."""
+    return join_spans(spans).split("\n")

@@ -14,6 +14,7 @@ from mentis.errors import UsageError
 from .eval_answers import answers_command
 from .eval_run import run_command
 from .eval_screening import screening_command
+from .groups import RenamedGroup
 from .manifest import embedder_option
 from .output import say
 from .rates_show import INTERVAL, interval_words, rate_words
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from mentis.values.proportion import Proportion
 
 
-@click.group("eval")
+@click.group("eval", cls=RenamedGroup)
 def eval() -> None:  # noqa: A001  # the command is called so
     """Measure selection, screening and answers on sets of examples."""
 

@@ -12,6 +12,7 @@ from mentis.errors import BadInput
 
 from .drafts import judgement_lines, open_service
 from .files import read_bytes
+from .groups import RenamedGroup
 from .options import home_named, home_option, home_path, persona_option
 from .output import say
 from .report import Note, Report, Text, prints_report
@@ -30,7 +31,7 @@ profile_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def guardian() -> None:
     """List the rules for windows, check one, prove a profile."""
 

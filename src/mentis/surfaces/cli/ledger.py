@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 from .export_options import DisclosureOptions, disclosure_options
 from .files import read_bytes
+from .groups import RenamedGroup
 from .ledger_anchor import anchor
 from .ledger_bundle import home_pin, show_bundle, shown_place
 from .ledger_change import accept_rollback, erase, repair, rotate, settle_clock
@@ -32,7 +33,7 @@ _HAND_OVER = (
 )
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def ledger() -> None:
     """Inspect, prove and seal the record; erase, rotate, repair."""
 

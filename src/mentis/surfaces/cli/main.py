@@ -7,6 +7,7 @@ import os
 import sys
 from importlib import import_module
 from io import StringIO
+from textwrap import fill
 from typing import NoReturn, cast
 
 import click
@@ -148,14 +149,19 @@ class LazyGroup(click.Group):
 
 
 def _first_screen(ctx: click.Context) -> str:
-    """Fits 80 by 24: what a newcomer needs, and the names of all the rest."""
+    """Fits 80 by 24, the next prompt included: what a newcomer needs, and the names of the rest."""
     formatter = ctx.make_formatter()
     formatter.write("Git blame for everything your agent was told and did.\n")
     with formatter.section(START):
         formatter.write_dl([(name, text) for name, (_, text) in GROUPS[START].items()])
-    with formatter.section("More"):
-        rest = [(title, ", ".join(group)) for title, group in GROUPS.items() if title != START]
-        formatter.write_dl(rest)
+    formatter.write("\nMore:\n")
+    width = max(map(len, GROUPS))
+    for title in (title for title in GROUPS if title != START):
+        head = f"  {title.ljust(width)}  "
+        names = fill(
+            " ".join(GROUPS[title]), 80, initial_indent=head, subsequent_indent=" " * len(head)
+        )
+        formatter.write(f"{names}\n")
     formatter.write("\nmentis --help says what each does, mentis COMMAND --help how.\n")
     return formatter.getvalue().rstrip("\n")
 

@@ -11,6 +11,7 @@ import click
 
 from mentis.errors import UsageError
 
+from .groups import RenamedGroup
 from .options import home_option, home_path
 from .output import say
 from .report import Note, Report, Text, prints_report
@@ -63,7 +64,7 @@ def _sources(command: Callable[..., Report]) -> Callable[..., int]:
     return tools_option(skills_option(patterns_option(printed)))
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def manifest() -> None:
     """Embed tools, skills and screening patterns ahead of time."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from .groups import RenamedGroup
 from .memory_keep import add, forget, promote, supersede
 from .memory_look import hygiene, list_, quarantine, search, why
 from .memory_transfer import export, import_, rebuild
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def memory() -> None:
     """Add, search, check, export and import memories.
 

@@ -10,6 +10,7 @@ import click
 
 from mentis.errors import UsageError
 
+from .groups import RenamedGroup
 from .options import Number, home_option, home_path
 from .output import console, say, shows_bars
 from .report import Note, Report, Text, json_wanted, print_report, prints_report
@@ -24,7 +25,7 @@ DEFAULT = "smollm2-135m"
 name_argument = click.argument("name", default=DEFAULT)
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=RenamedGroup, invoke_without_command=True)
 @click.pass_context
 def models(ctx: click.Context) -> None:
     """Find models on this machine, add a file, choose who answers.

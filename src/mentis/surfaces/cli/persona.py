@@ -12,6 +12,7 @@ from mentis.errors import MentisError
 from mentis.values.persona_draft import DraftKind
 
 from .files import read_stream
+from .groups import RenamedGroup
 from .options import (
     given_text,
     home_option,
@@ -53,7 +54,7 @@ def open_personas() -> Personas:
     return Personas.open(home_path())
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def persona() -> None:
     """See and make personas, and edit their memory files."""
 

@@ -11,6 +11,7 @@ import click
 
 from mentis.values.block import Block, Variant
 
+from .groups import RenamedGroup
 from .options import (
     every_persona_option,
     given_text,
@@ -354,7 +355,7 @@ def _place(item: str) -> tuple[str, float]:
         raise click.BadParameter(f"{item!r} is not ID=NUMBER", param_hint="ID=NUMBER") from None
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def placeholder() -> None:
     """See what placeholders stand for; make and remove placeholders of your own."""
 

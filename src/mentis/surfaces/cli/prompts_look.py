@@ -303,8 +303,8 @@ def _span_lines(spans: tuple[Span, ...], tokens: dict[str, str]) -> Iterator[str
     for span in spans:
         if span.block and span.block != block:
             if text.strip():
-                yield text.strip("\n")
+                yield from text.strip("\n").split("\n")
             block, text = span.block, ""
-            yield f"\n--- {block} ({tokens[block]} tokens) ---"
+            yield from ("", f"--- {block} ({tokens[block]} tokens) ---")
         text += span.text
-    yield text.strip("\n")
+    yield from text.strip("\n").split("\n")

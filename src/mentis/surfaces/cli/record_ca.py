@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .groups import RenamedGroup
 from .output import say
 from .report import Note, Report, Text, prints_report
 
@@ -21,7 +22,7 @@ _MEANING = (
 )
 
 
-class RecordGroup(click.Group):
+class RecordGroup(RenamedGroup):
     """`mentis record PROGRAM` starts a program; only `ca` right behind it is a command of ours
     (`mentis record -- ca` is a program again).
     """
@@ -39,7 +40,7 @@ class RecordGroup(click.Group):
         return found.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def ca() -> None:
     """See and remove the certificate authority of `mentis record --forward`.
 

@@ -12,6 +12,7 @@ import click
 from mentis.errors import UsageError
 
 from .asking import confirm
+from .groups import RenamedGroup
 from .options import call_parts, home_option, home_path
 from .report import Note, Report, Text, prints_report
 from .shown import safe
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _COLUMNS = ("route", "backend", "model", "address", "key", "fallback", "used for")
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def routes() -> None:
     """List, add, check and trust the routes to models."""
 

@@ -11,6 +11,7 @@ import click
 
 from mentis.errors import UsageError
 
+from .groups import RenamedGroup
 from .options import given_text, home_named, home_option, home_path
 from .output import say
 from .report import Note, Report, Text, prints_report
@@ -29,7 +30,7 @@ file_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def screening() -> None:
     """Test, explain and calibrate the filter for outside text."""
 

@@ -12,6 +12,7 @@ from mentis.values.part import ToolCallPart, ToolResultPart
 from mentis.values.turn import guest_name
 
 from .acts_show import call_line, result_line
+from .groups import RenamedGroup
 from .options import Number, home_option, home_path, persona_option, route_option
 from .output import json_option, say
 from .recorded_sessions import RECORDED, list_recorded, show_recorded
@@ -38,7 +39,7 @@ def _opened(persona: str | None) -> Generator[Agent, None, None]:
         agent.close()
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def sessions() -> None:
     """List, search, title, edit and summarise conversations."""
 

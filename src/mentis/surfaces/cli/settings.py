@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from .groups import RenamedGroup
 from .options import home_option, home_path
 from .report import Note, Report, Text, prints_report
 from .tables import TextTable
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.group(
+    cls=RenamedGroup,
     invoke_without_command=True,
     epilog="For example: MENTIS_ROUTES__DEFAULT__MAX_TOKENS=64 mentis settings",
 )

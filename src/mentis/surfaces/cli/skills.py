@@ -9,6 +9,7 @@ import click
 
 from mentis.values.words import quantity
 
+from .groups import RenamedGroup
 from .options import home_option, home_path
 from .output import say
 from .report import Note, Report, Text, prints_report
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from mentis.recall.skills import SkillsFound
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def skills() -> None:
     """List the skills of a home, and check their files."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from .groups import RenamedGroup
 from .status_look import check, context, health, latest, list_, stats
 from .status_verify import verify
 from .status_write import add, export_, import_, watch, write
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def status() -> None:
     """Record status windows; list, count and check entries.
 

@@ -9,6 +9,7 @@ import click
 
 from mentis.errors import UsageError
 
+from .groups import RenamedGroup
 from .options import home_option, home_path
 from .report import Note, Report, Text, prints_report
 from .tables import TextTable
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from mentis.web.tokens import PersonTrust, Scope, Tokens
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def tokens() -> None:
     """Create, list and revoke the tokens that clients use.
 

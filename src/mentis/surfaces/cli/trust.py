@@ -12,6 +12,7 @@ from mentis.errors import UsageError
 from mentis.values.words import quantity
 
 from .asking import confirm
+from .groups import RenamedGroup
 from .options import call_parts, home_option, home_path
 from .report import Note, Report, Text, prints_report
 from .shown import safe
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from mentis.tools.reach import HomeReach
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=RenamedGroup, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, as `mentis trust list` does.")
 @click.pass_context
 def trust(ctx: click.Context, *, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .groups import RenamedGroup
 from .logs import log_option
 from .options import Number
 from .output import say
@@ -24,7 +25,7 @@ _SURFACE = "mentis.surfaces.witness"
 _folder = click.argument("folder", type=click.Path(path_type=Path))
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def witness() -> None:
     """Run a witness, which signs below records that only grow.
 
