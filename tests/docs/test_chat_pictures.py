@@ -123,6 +123,22 @@ def test_the_commands_look_as_in_the_guide(chat: ChatScreen, play: Callable[...,
     check_picture("commands", seen[0][2:])
 
 
+def test_help_and_a_slip_look_as_in_the_guide(chat: ChatScreen, play: Callable[..., None]) -> None:
+    play()
+    assert chat("/hepl\r", "/help\r", CTRL_D) == 0
+    check_picture("help", chat.stream.lines[2:])
+
+
+def test_what_the_model_was_told_looks_as_in_the_guide(
+    chat: ChatScreen, play: Callable[..., None]
+) -> None:
+    play(says("Good morning! Did you sleep well?"))
+    chat.rows = 60
+    assert chat("Good morning!\r", "/why\r", CTRL_D) == 0
+    lines = chat.stream.lines
+    check_picture("why", lines[lines.index("you> /why") :])
+
+
 def test_the_bill_looks_as_in_the_guide(chat: ChatScreen, play: Callable[..., None]) -> None:
     play(says("Good morning! Did you sleep well?"))
     chat.columns, chat.rows = 120, 40

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import shlex
 from collections.abc import Callable
@@ -12,11 +13,15 @@ from pathlib import Path
 import anyio
 import pytest
 from tests.docs.pictures import check_picture
+from tests.model_servers import OLLAMA, serving
+from tests.terminal import without_colours
 
 from mentis import Agent, Parts
 from mentis.ports.clock import FixedClock
 from mentis.surfaces.cli.main import run
 from mentis.testing import CountingIds, ScriptedProvider
+
+from .conftest import SCRIPT
 
 COMMAND_LINE = "reference/command-line.md"
 PROVE = "guides/prove-what-your-agent-did.md"
@@ -35,6 +40,9 @@ _STEADY = (
 
 
 _GONE = re.compile(r"\x1b\[\?25l.*?\x1b\[\?25h\n?", re.DOTALL)  # a bar that was there
+
+
+_COUNTED = re.compile(r"\r\x1b\[K(?:\d+ of \d+ answers)?")  # and counted on in its place
 
 
 class Terminal(io.StringIO):
@@ -97,6 +105,47 @@ def test_a_screen_in_the_docs_is_what_the_command_shows(
     shown = screen(line)
     assert all(len(one) <= WIDTH for one in shown.splitlines())
     check_picture(COMMAND_LINE, name, shown)
+
+
+def test_routes_that_are_ready_and_not_look_as_in_the_guide(
+    home: Path, screen: Callable[..., str]
+) -> None:
+    with serving(OLLAMA) as server:
+        _put_routes(
+            home,
+            f'default = {{ preset = "ollama", url = "{server.url}", model = "llama3.2" }}',
+            f'careful = {{ preset = "ollama", url = "{server.url}", model = "mixtral" }}',
+        )
+        shown = screen("mentis routes check")
+    usual = shown.replace(server.url, "http://127.0.0.1:11434/v1")
+    check_picture("guides/routes.md", "routes-check", usual)
+
+
+def test_a_comparison_looks_as_in_the_guide(home: Path, screen: Callable[..., str]) -> None:
+    _put_routes(
+        home,
+        'default = { replies = ["I am Ada.", "I am Ada, of course.", "Ada, at your service."], variant = "compact" }',
+        'other = { replies = ["I am Ada.", "I am an assistant.", "I am an AI."], variant = "compact" }',
+    )
+    line = {"message": "Who are you?", "name": "its name", "contains": "Ada", "lacks": ["AI"]}
+    (home.parent / "talk.jsonl").write_text(json.dumps(line), encoding="utf-8")
+    (home.parent / "brief.md").write_text("Be brief.", encoding="utf-8")
+    chosen = "--b route=other --b block:style=brief.md --repeat 3"
+    shown = _COUNTED.sub("", screen(f"mentis compare talk.jsonl {chosen}"))
+    check_picture("guides/compare.md", "compare", without_colours(shown))
+
+
+def test_a_default_persona_is_named_by_what_takes_it(screen: Callable[..., str]) -> None:
+    screen("mentis persona new bob --name Bob")
+    shown = screen("mentis persona use bob", "mentis memory list")
+    check_picture("guides/talk-in-a-terminal.md", "persona-use", shown)
+
+
+def _put_routes(home: Path, *lines: str) -> None:
+    path = home / "mentis.toml"
+    toml = path.read_text(encoding="utf-8").replace(SCRIPT, "[routes]\n")
+    routes = "".join(f"{line}\n" for line in lines)
+    path.write_text(toml.replace("[routes]\n", f"[routes]\n{routes}", 1), encoding="utf-8")
 
 
 def test_what_an_auditor_gets_looks_as_in_the_guide(home: Path, screen: Callable[..., str]) -> None:
