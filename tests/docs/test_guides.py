@@ -45,8 +45,9 @@ def test_the_example_of_the_page_on_conversations_runs(tmp_path: Path) -> None:
 
 @pytest.mark.model
 def test_the_readme_example_runs(tmp_path: Path) -> None:
-    (block,) = PYTHON.findall((ROOT / "README.md").read_text(encoding="utf-8"))
-    assert run(f"{block}\nimport anyio\nanyio.run(main)\n", tmp_path).strip()
+    block, _tool = PYTHON.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    made = "from mentis import create_home\ncreate_home('my-home')\n"
+    assert run(f"{made}{block}", tmp_path).strip()
 
 
 @pytest.mark.model

@@ -250,7 +250,7 @@ def _notes(turns: Iterable[TurnCost], costs: Mapping[str, AgentCosts]) -> Iterat
     calls = [call for turn in turns for call in turn.calls]
     if planned := sum(call.planned for call in calls):
         yield (
-            f"{quantity(planned, 'call')} reported no usage: the most that they may have come to"
+            f"{quantity(planned, 'call')} reported no usage: the most that was planned for them"
             " is counted"
         )
     unknown = {call.price: None for call in calls if call.usd is None}

@@ -124,10 +124,10 @@ def test_routes_that_are_ready_and_not_look_as_in_the_guide(
 def test_a_comparison_looks_as_in_the_guide(home: Path, screen: Callable[..., str]) -> None:
     _put_routes(
         home,
-        'default = { replies = ["I am Ada.", "I am Ada, of course.", "Ada, at your service."], variant = "compact" }',
-        'other = { replies = ["I am Ada.", "I am an assistant.", "I am an AI."], variant = "compact" }',
+        'default = { variant = "compact", replies = ["I am Ada.", "I am.", "Ada, at service."] }',
+        'other = { variant = "compact", replies = ["I am Ada.", "An assistant.", "I am an AI."] }',
     )
-    line = {"message": "Who are you?", "name": "its name", "contains": "Ada", "lacks": ["AI"]}
+    line = {"message": "Who are you?", "name": "its name", "regex": "Ada|I am", "lacks": ["AI"]}
     (home.parent / "talk.jsonl").write_text(json.dumps(line), encoding="utf-8")
     (home.parent / "brief.md").write_text("Be brief.", encoding="utf-8")
     chosen = "--b route=other --b block:style=brief.md --repeat 3"

@@ -190,7 +190,7 @@ class CostQuery(Given):
     by: CostKey = Field("day", description="What to sum up by.")
     since: str = Field("", description="From then on: 2026-10-04, 7d, 12h.")
     until: str = Field("", description="Up to then; a day is whole.")
-    top: int = Field(5, ge=0, le=1000, description="How many of the dearest turns.")
+    top: int = Field(5, ge=0, le=1000, description="How many of the most expensive turns.")
     newest: int = Field(
         0, ge=0, le=100_000, description="Only the newest so many turns; 0: all of them."
     )

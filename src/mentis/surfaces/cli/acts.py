@@ -36,7 +36,7 @@ words_option = click.option(
     "words",
     default="",
     metavar="TEXT",
-    help="Why; kept in the record. A no or a release is told with it.",
+    help="Why; kept in the record, and passed on with a denial or a release.",
 )
 continue_option = click.option(
     "--continue",
@@ -124,9 +124,9 @@ def approve(  # one parameter for each option
 ) -> Report:
     """Approve a pending act, and run it at once.
 
-    The yes is to these arguments and this definition: if either changes, it is not done. Exit code
-    1 when it was approved and then not done. With --continue the model is told what came of it and
-    answers, unless somebody has written since: then the next turn tells it.
+    Your yes covers these arguments and this definition: if either changes, the act is not done.
+    Exit code 1 when it was approved and then not done. With --continue the model is told the result
+    and answers, unless somebody has written since: then the next turn reports it.
     """
     if later and go_on:
         raise click.UsageError("--later leaves it to the next turn, and --continue goes on now")
@@ -191,7 +191,7 @@ def deny(
 
 @acts.command(epilog="For example: mentis acts release 3fa09c1e --continue")
 @click.argument("key")
-@click.option("--yes", is_flag=True, help="Do not show it and ask: you have looked at it.")
+@click.option("--yes", is_flag=True, help="Do not show it and ask; you have looked at it.")
 @continue_option
 @by_option
 @words_option

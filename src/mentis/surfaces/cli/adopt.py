@@ -16,12 +16,12 @@ from .report import Note, Report, Text, prints_report
 @home_option
 @prints_report
 def adopt(*, yes: bool) -> Report:
-    """Make a copy a home of its own, with a new log and key.
+    """Turn a copy into a home of its own, with a new log and key.
 
-    A copy is read until then, since two that write under one log are a fork of its record. Its
-    record goes on from where it was copied, with an entry in each chain that names both logs and is
-    signed by both keys; the original is not touched. A copy that does not verify is not adopted. It
-    keeps no anchors: add those that it shall have.
+    Until then a copy can only be read, since two homes that write under one log would fork its
+    record. Its record goes on from where it was copied, with an entry in each chain that names both
+    logs and is signed by both keys; the original is not touched. A copy that does not verify is not
+    adopted. It keeps no anchors: add the ones it should have.
     """
     from mentis.record.adoption import adopt_home
 

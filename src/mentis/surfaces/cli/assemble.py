@@ -29,7 +29,7 @@ mode_option = click.option(
 )
 
 connect_option = click.option(
-    "--connect", is_flag=True, help="Start and ask the servers of tools, to choose from theirs too."
+    "--connect", is_flag=True, help="Start and ask the tool servers, to choose from theirs too."
 )
 
 

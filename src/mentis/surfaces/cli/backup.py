@@ -23,7 +23,7 @@ _FILE = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 
 @click.command(epilog="For example: mentis backup /media/disk/home.backup --keep 30")
 @_FILE
-@click.option("--keep", type=int, metavar="N", help="Let all but the newest N in it go.")
+@click.option("--keep", type=int, metavar="N", help="Keep only the newest N in it.")
 @click.option("--list", "listed", is_flag=True, help="Show which backups are in the file.")
 @home_option
 @prints_report
@@ -64,12 +64,12 @@ def backup(file: Path, *, keep: int | None, listed: bool) -> Report:
 @home_option
 @prints_report
 def restore(file: Path, folder: Path | None, *, at: int | None, yes: bool) -> Report:
-    """Make a home of a backup: a new one, or in its old place.
+    """Turn a backup into a home: a new one, or in its old place.
 
     Everything is compared with its digests before it takes its place; a home that stands there is
     moved aside, never overwritten. In its old place it is the home it was; what was recorded since
     is lost, and `mentis ledger accept-rollback` says so in the record. Beside the original it is a
-    copy: it is read until `mentis adopt` makes it a home of its own.
+    copy, which can only be read until `mentis adopt` makes it a home of its own.
     """
     from mentis.app.home_restore import restore_home
 

@@ -28,10 +28,10 @@ class _NowByDefault(RenamedGroup):
 
 @click.group(cls=_NowByDefault)
 def beat() -> None:
-    """Let an agent have a moment of its own, and list past ones.
+    """Give an agent a moment of its own, and list past ones.
 
-    Nobody waits for it, and nothing of it goes to anybody. `mentis beat KIND` is short for
-    `mentis beat now KIND`. With `beats.enabled`, `mentis run` makes them by itself.
+    Nobody waits for it, and nothing that it says is sent to anybody. `mentis beat KIND` is short
+    for `mentis beat now KIND`. With `beats.enabled`, `mentis run` makes them by itself.
     """
 
 

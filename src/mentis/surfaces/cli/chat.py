@@ -92,7 +92,7 @@ class ChatChoice:
     "--results",
     "results_file",
     metavar="FILE",
-    help="Bring what came of the calls that the last turn left to you: a JSON object of texts.",
+    help="Give the results of the calls that the last turn left to you: a JSON object of texts.",
 )
 @click.option(
     "--tools",
@@ -106,7 +106,7 @@ class ChatChoice:
     is_flag=True,
     flag_value=False,
     default=True,
-    help="In a conversation: do not go on with a turn after you decided on what it waited for.",
+    help="In a conversation: do not continue a turn once you have decided on what it waited for.",
 )
 @attach_option
 @reply_to_option
@@ -127,17 +127,17 @@ class ChatChoice:
 def chat(choice: ChatChoice) -> int:
     """Talk to a persona; answers stream, and turns are recorded.
 
-    With TEXT, or with a message on standard input, one turn is made. On a terminal without TEXT,
-    it is a prompt that goes on until Ctrl-D; /help lists its commands (/retry, /undo, /why, /cost,
-    ...), none of which is sent. Ctrl-C ends an answer: what came of it is kept and marked as
-    interrupted. What is attached goes with the first message.
+    With TEXT, or a message on standard input, it makes one turn. On a terminal without TEXT it is a
+    prompt that stays open until Ctrl-D; /help lists its commands (/retry, /undo, /why, /cost, ...),
+    which are never sent. Ctrl-C stops an answer: what has arrived is kept and marked as
+    interrupted. Attachments go with the first message.
 
-    The words go to standard output as they come, those of each step on lines of their own; what is
-    being done in between is told on standard error. In a conversation you are asked about what
-    waits for a yes, and the turn goes on with what came of it.
+    In a pipe, the words go to standard output as they come, those of each step on lines of their
+    own, and everything else to standard error. In a conversation you are asked about whatever needs
+    your approval, and the turn then continues with the result.
 
-    With --schema, an answer that does not fit it is asked for again; exit code 1 if it still does
-    not. With `features.afterthoughts`, the persona may write once more while you are silent.
+    With --schema, an answer that does not fit is asked for again; the exit code is 1 if it still
+    does not. With `features.afterthoughts`, the persona may write again while you are silent.
     """
     if choice.begin is not None or choice.results_file is not None:
         return _begin(choice)

@@ -76,12 +76,23 @@ def message_options(command: F) -> F:
     for add in reversed(
         (
             click.argument("messages", type=click.Path(dir_okay=False, allow_dash=True)),
-            click.option("--repeat", type=Number(1, 1000), default=1, help="Ask each so often."),
-            click.option("--contains", multiple=True, metavar="TEXT", help="In every answer."),
-            click.option("--regex", multiple=True, help="It has to match in every answer."),
-            click.option("--functions", type=_FILE, help="Checks of yours: Python, run here."),
-            click.option("--keep", type=click.Path(dir_okay=False), help="Keep the answers here."),
-            click.option("--replay", type=_FILE, help="Judge kept answers; nobody is asked."),
+            click.option(
+                "--repeat", type=Number(1, 1000), default=1, help="How often to ask each message."
+            ),
+            click.option(
+                "--contains",
+                multiple=True,
+                metavar="TEXT",
+                help="Text that every answer must contain.",
+            ),
+            click.option("--regex", multiple=True, help="Pattern that must match in every answer."),
+            click.option(
+                "--functions", type=_FILE, help="Your own checks: a Python file, which is run."
+            ),
+            click.option(
+                "--keep", type=click.Path(dir_okay=False), help="Save the answers to this file."
+            ),
+            click.option("--replay", type=_FILE, help="Judge saved answers; no model is asked."),
             click.option("--answers", is_flag=True, help="Print the answers, too."),
             click.option("--yes", is_flag=True, help="Agree to the price."),
         )
@@ -94,7 +105,7 @@ def message_options(command: F) -> F:
 @message_options
 @click.option("--a", "a", multiple=True, metavar="KEY=VALUE", help="How A answers.")
 @click.option("--b", "b", multiple=True, metavar="KEY=VALUE", help="How B answers.")
-@click.option("--plan", is_flag=True, help="Only the prompts and the price; nobody is asked.")
+@click.option("--plan", is_flag=True, help="Show only prompts and price; no model is asked.")
 @persona_option
 @home_option
 @prints_report
@@ -108,18 +119,19 @@ def compare(
     yes: bool,
     **given: object,
 ) -> Report:
-    """Answer messages in two ways, check every answer, and count.
+    """Answer messages in two ways, check each answer, compare pass rates.
 
     KEY=VALUE is route=NAME, model=NAME, prompts=FILE (a zip from `mentis prompts export`, or the
-    folder of a prompt set) or block:ID=FILE, and may be repeated. Without --a, A is as things are.
+    folder of a prompt set) or block:ID=FILE, and may be repeated. Without --a, side A is the home
+    as it is.
 
-    A line of MESSAGES (a file, - for standard input) is a text, or JSON with what has to hold of
-    each answer: {"message": "Who are you?", "contains": "Ada", "lacks": "assistant", "regex":
-    "...", "schema": {...}, "function": "polite"}.
+    Each line of MESSAGES (a file, or - for standard input) is a text, or JSON with checks for its
+    answers: {"message": "Who are you?", "contains": "Ada", "lacks": "assistant", "regex": "...",
+    "schema": {...}, "function": "polite"}.
 
-    Every message is asked outside of any conversation; what an answer asks for is not done. What
-    costs money is asked first, and those calls are recorded. With --keep the answers stay in a
-    file; --replay judges them again, also with other checks, and spends nothing.
+    Every message is asked outside of any conversation, and acts that an answer asks for are not
+    done. You are asked before anything costs money, and those calls are recorded. --keep saves the
+    answers to a file; --replay judges them again, even with other checks, and spends nothing.
     """
     if not b:
         raise click.UsageError(

@@ -48,7 +48,7 @@ class Moment(click.ParamType[datetime]):
     type=Number(0, 1000),
     default=5,
     show_default=True,
-    help="How many of the dearest turns.",
+    help="How many of the most expensive turns.",
 )
 @click.option(
     "--newest",
@@ -58,7 +58,7 @@ class Moment(click.ParamType[datetime]):
     help="Only the newest turns, so that a long record is not read.  [default: all]",
 )
 @click.option("--session", default="", metavar="NAME", help="Only this conversation.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print the sums as CSV.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the totals as CSV.")
 @every_persona_option
 @home_option
 @prints_report
@@ -73,13 +73,13 @@ def cost(  # its options
     as_csv: bool,
     persona: str | None,
 ) -> Report:
-    """Show what calls to models cost, and why.
+    """Show what model calls cost, and why.
 
     Every call counts: all steps of turns, corrections, routes that failed, ticks, beats, titles,
     summaries, `mentis call` and `mentis routes check --live`. Tokens are what providers reported;
-    prices are list prices, or `unknown price`. Of the dearest turns it says from which byte on the
-    cache did not help, and the cheapest thing to do about that. Days are those of UTC. Nothing is
-    sent. Without --persona, the whole home counts.
+    prices are list prices, or `unknown price`. For the most expensive turns it names the byte from
+    which the cache no longer helped, and the cheapest fix. Days are those of UTC. Nothing is sent.
+    Without --persona, the whole home counts.
     """
     from mentis.app.home_costs import home_costs
     from mentis.costs.cost_data import cost_report_data

@@ -38,7 +38,7 @@ def report_lines(report: CostReport) -> Iterator[Text]:
             drawn = rows[-_MOST_BARS:] if timed else rows[:_MOST_BARS]
             yield "\n".join(["", *_chart(drawn)])
         if report.turns:
-            yield "\n".join(["", "the dearest turns", *_turns(report.turns)])
+            yield "\n".join(["", "the most expensive turns", *_turns(report.turns)])
     for note in report.notes:
         yield Note(note)
     if report.partial:

@@ -19,11 +19,11 @@ from .report import Note, Report, json_wanted, prints_report
 @home_option
 @prints_report
 def deliver(key: str | None, *, persona: str | None, route: str) -> Report:
-    """Deliver results of acts that came after their turn.
+    """Deliver the results of acts that arrived after their turn.
 
-    Each is told once, in the conversation that asked for it or by an act that sends messages; no
-    other acts are offered. With KEY only that one. What is not delivered is told in the next turn
-    of that conversation.
+    Each is reported once, in the conversation that asked for it or by an act that sends messages;
+    no other acts are offered. With KEY, only that one. What is not delivered is reported in the
+    next turn of that conversation.
     """
     from mentis.talk.talk_data import delivery_data
 

@@ -18,6 +18,7 @@ from .report import Report, prints_report
 @click.option(
     "--min-score",
     type=click.FloatRange(0, 1),
+    metavar="SHARE",
     default=1.0,
     show_default=True,
     help="The share of assertions that must hold.",

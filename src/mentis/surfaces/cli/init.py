@@ -24,14 +24,14 @@ from .report import Report, json_wanted, prints_report
 @home_option
 @prints_report
 def init(folder: str | None, *, named: str | None, yes: bool) -> Report | None:
-    """Make a home with a shipped persona, and choose who answers.
+    """Create a home with a starter persona, and choose which model answers.
 
     FOLDER is where; without it, the home that --home or MENTIS_HOME names, else ~/.mentis.
     Nothing that exists is overwritten.
 
-    At a terminal you are offered what this machine has: servers that run (Ollama, llama.cpp,
-    LM Studio, vLLM), keys in the environment, GGUF files. Elsewhere nothing is looked for or asked,
-    and the embedded model answers, which is a test engine; --yes and --route choose there, too.
+    At a terminal you are offered what this machine has: running servers (Ollama, llama.cpp, LM
+    Studio, vLLM), keys in the environment, GGUF files. Elsewhere nothing is searched for or asked,
+    and the embedded model, a test engine, answers; --yes and --route choose a model there, too.
     """
     from mentis.home.create import create_home
     from mentis.home.found_models import best_model, choose_model

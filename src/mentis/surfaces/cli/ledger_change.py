@@ -38,13 +38,13 @@ def erase(
     """Remove values and their salts from an entry, for good.
 
     What stays is the commitment, which nobody can guess back, and a signed entry that says what was
-    erased and why. The record still verifies. Without --field everything goes but the delivery: by
-    that the same draft is known when it comes again, and not recorded anew; `--field delivery`
-    takes it away, too. With `window` go the digest of the draft and the judgement, which quotes it;
-    what an act left beside its entry goes as well, once the act has ended. With a turn goes what
-    was said in it: its place in the session stays, empty. If it was interrupted, the same command
-    finishes it. Where the database may keep a copy that Mentis cannot remove (PostgreSQL does),
-    that is said.
+    erased and why. The record still verifies. Without --field everything is erased but the
+    delivery, by which the same draft is recognised when it comes again and is not recorded twice;
+    `--field delivery` erases it, too. Erasing `window` also erases the digest of the draft and the
+    judgement, which quotes it; what an act left beside its entry is erased as well, once the act
+    has ended. Erasing a turn erases what was said in it: its place in the session stays, empty. If
+    it was interrupted, the same command finishes it. It says so where the database may keep a copy
+    that Mentis cannot remove (PostgreSQL does).
     """
     from mentis.record.record import fields_to_erase
     from mentis.record.record_data import erase_entry, erasure_data
@@ -153,11 +153,11 @@ def accept_rollback(
     yes: bool,
     persona: str | None,
 ) -> Report:
-    """Go on with a ledger that is shorter or other than its last checkpoint.
+    """Continue with a ledger that is shorter than its last checkpoint, or differs from it.
 
-    That decision is itself an entry, signed, and verification tells it for ever after. It names
-    each checkpoint that is given up, or the entries that are missing between others; a checkpoint
-    that turns up later is named with --checkpoint. Segments of what is given up are kept beside the
+    That decision is itself a signed entry, and verification reports it from then on. It names each
+    checkpoint that is given up, or the entries that are missing between others; a checkpoint that
+    turns up later is named with --checkpoint. Segments of what is given up are kept beside the
     others as `given-up-...`.
     """
     from mentis.record import rollback as record_rollback
@@ -224,9 +224,9 @@ def repair(*, persona: str | None) -> Report:
 def settle_clock(*, reason: str, persona: str | None) -> Report:
     """Say that the clock of this machine is right, after it has jumped.
 
-    Until then, or for a day, limits by the day hold by each time that it showed. From this entry
-    on they go by the clock as it is: what happened before counts at its measured time, and what
-    was recorded by a clock that was ahead, and cannot be measured, counts no more.
+    Until then, or for a day, daily limits apply to each time that the clock has shown. From this
+    entry on they follow the clock as it is: what happened before counts at its measured time, and
+    what was recorded by a clock that was ahead, and cannot be measured, no longer counts.
     """
     from mentis.record.clock_entries import settle_clock as settle
     from mentis.record.clock_entries import settled_clock_data

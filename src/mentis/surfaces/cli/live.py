@@ -51,10 +51,10 @@ def live(
 ) -> Report | None:
     """Print the prompt that opens a voice session, and its updates.
 
-    With --updates everything is a line of JSON, the opening too. A line of input is an object that
-    says what is around the conversation now (`place`, `weather`, `feeling`, `people`, `thoughts`,
-    `recent`, `voice`), or empty: look again. Of attachments, the words are told. Nothing is
-    sent anywhere; what was told is recorded.
+    With --updates everything, the opening too, is printed as lines of JSON. Each line of input is
+    an object that describes the surroundings of the conversation now (`place`, `weather`,
+    `feeling`, `people`, `thoughts`, `recent`, `voice`), or empty, to look again. Only the text of
+    attachments is included. Nothing is sent anywhere; what was told is recorded.
     """
     from mentis.ask.attachments import attach
     from mentis.talk.talk_data import live_data, live_update_data

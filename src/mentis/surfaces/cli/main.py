@@ -22,11 +22,11 @@ from .output import STOPPED, say, say_all, show_error
 START = "Start here"
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     START: {
-        "init": ("init", "Make a home with a shipped persona, and choose who answers."),
+        "init": ("init", "Create a home with a starter persona, and choose which model answers."),
         "chat": ("chat", "Talk to a persona; answers stream, and turns are recorded."),
         "studio": ("studio", "Open the studio in your browser: eight screens on a home."),
         "why": ("why", "Show what the model was told in a recorded turn, and why."),
-        "cost": ("cost", "Show what calls to models cost, and why."),
+        "cost": ("cost", "Show what model calls cost, and why."),
         "verify": ("status_verify", "Check every entry against its hash and its predecessor."),
     },
     "Talk": {
@@ -35,10 +35,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "afterthought",
             "Let a persona think once more, and write if it wants to.",
         ),
-        "deliver": ("deliver", "Deliver results of acts that came after their turn."),
+        "deliver": ("deliver", "Deliver the results of acts that arrived after their turn."),
         "compare": (
             "compare",
-            "Answer messages in two ways, check every answer, and count.",
+            "Answer messages in two ways, check each answer, compare pass rates.",
         ),
         "live": ("live", "Print the prompt that opens a voice session, and its updates."),
         "serve": ("serve", "Serve the agents of a home to existing clients, as models."),
@@ -46,7 +46,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Prompts and personas": {
         "prompts": ("prompts", "See, edit and check the blocks that prompts are made of."),
-        "persona": ("persona", "See and make personas, and edit their memory files."),
+        "persona": ("persona", "See and create personas, and edit their memory files."),
         "compose": ("compose", "Show what the model would be told, block by block, and why."),
         "render": ("render", "Show the exact payload that would be sent."),
         "recall": ("recall", "Show which tools, skills and memories a task recalls, and why."),
@@ -75,13 +75,13 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "replay": ("replay", "Rebuild the prompt of a recorded turn, and compare every byte."),
         "fork": ("fork", "Change one block of a recorded turn, and see the difference."),
         "record": ("record", "Record the model calls of another program."),
-        "witness": ("witness", "Run a witness, which signs below records that only grow."),
+        "witness": ("witness", "Run a witness, which countersigns records that only grow."),
     },
     "Living": {
         "run": ("run", "Let an agent live: tick after tick, until you stop it."),
         "tick": ("tick", "Let an agent think for one moment, with what it senses."),
         "sense": ("sense", "Queue something for an agent to sense, and manage the queue."),
-        "beat": ("beat", "Let an agent have a moment of its own, and list past ones."),
+        "beat": ("beat", "Give an agent a moment of its own, and list past ones."),
     },
     "Setup": {
         "routes": ("routes", "List, add, check and trust the routes to models."),
@@ -89,8 +89,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "models": ("models", "Find models on this machine, add a file, choose who answers."),
         "settings": ("settings", "Show every setting and where it comes from; set, unset."),
         "backup": ("backup", "Add a backup of a home to a file, while everything runs."),
-        "restore": ("backup", "Make a home of a backup: a new one, or in its old place."),
-        "adopt": ("adopt", "Make a copy a home of its own, with a new log and key."),
+        "restore": ("backup", "Turn a backup into a home: a new one, or in its old place."),
+        "adopt": ("adopt", "Turn a copy into a home of its own, with a new log and key."),
         "upgrade": ("upgrade", "Show what this version changes in a home; --apply does it."),
         "completion": ("completion", "Print the script that completes commands in your shell."),
         "version": ("version", "Print the version of Mentis and of Python."),
@@ -98,7 +98,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "For developers": {
         "demo": ("demo", "Show one real turn, end to end, and check every claim."),
         "call": ("call", "Send a payload or a message, and print what comes back."),
-        "normalise": ("normalise", "Convert a recorded answer of any wire format to one form."),
+        "normalise": (
+            "normalise",
+            "Convert a recorded answer from any wire format to one common form.",
+        ),
         "manifest": ("manifest", "Embed tools, skills and screening patterns ahead of time."),
         "eval": ("eval", "Measure selection, screening and answers on sets of examples."),
     },

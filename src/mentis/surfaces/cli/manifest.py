@@ -55,7 +55,7 @@ patterns_option = click.option(
 file_option = click.option(
     "--file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where the manifest lies; without it, in the home.",
+    help="Where the manifest is; by default in the home.",
 )
 
 

@@ -29,7 +29,7 @@ def add(
     persona: str | None,
     **said: object,
 ) -> Report:
-    """Add a memory. What is known already stays one memory, with a note."""
+    """Add a memory. One that is known already is not added twice; a note says so."""
     import anyio
 
     wanted = given_text(text, from_file)
@@ -42,7 +42,7 @@ def add(
 @click.command(epilog='For example: mentis memory supersede ID "Lena plays the viola now."')
 @click.argument("memory_id", metavar="ID")
 @click.argument("text", required=False)
-@click.option("--by", "newer", metavar="ID", help="A memory that is there already.")
+@click.option("--by", "newer", metavar="ID", help="An existing memory that replaces it.")
 @said_options
 @common
 def supersede(
@@ -53,7 +53,7 @@ def supersede(
     persona: str | None,
     **said: object,
 ) -> Report:
-    """Replace a memory by a newer one; the old one is kept, but not found."""
+    """Replace a memory with a newer one; the old one is kept, but no longer found."""
     import anyio
 
     if (text is None) == (newer is None):

@@ -37,10 +37,17 @@ def said_options(command: F) -> F:
     """What can be said about a memory when it is made."""
     options = (
         click.option("--kind", type=WRITTEN, default="fact", show_default=True, help="What it is."),
-        click.option("--scope", default="", metavar="NAME", help="Where it holds; empty: always."),
+        click.option(
+            "--scope", default="", metavar="NAME", help="Where it applies; empty means everywhere."
+        ),
         click.option("--tag", "tags", multiple=True, metavar="WORD", help="A tag; repeatable."),
         click.option(
-            "--confidence", type=float, default=1.0, show_default=True, help="How sure, 0 to 1."
+            "--confidence",
+            type=float,
+            metavar="NUMBER",
+            default=1.0,
+            show_default=True,
+            help="How sure, 0 to 1.",
         ),
         click.option(
             "--trust",
@@ -80,9 +87,9 @@ def filter_options(command: F) -> F:
         ),
         click.option("--since", default="", metavar="TIME", help="Made then or later."),
         click.option("--until", default="", metavar="TIME", help="Made then or earlier."),
-        click.option("--private", is_flag=True, help="Thoughts and diary as well."),
-        click.option("--superseded", is_flag=True, help="What was superseded as well."),
-        click.option("--expired", is_flag=True, help="What is not valid now as well."),
+        click.option("--private", is_flag=True, help="Include thoughts and diary."),
+        click.option("--superseded", is_flag=True, help="Include what was superseded."),
+        click.option("--expired", is_flag=True, help="Include what is not valid now."),
     )
     for option in reversed(options):
         command = option(command)

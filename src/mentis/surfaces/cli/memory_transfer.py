@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command(epilog="For example: mentis memory export ada.jsonl")
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True), required=False)
-@click.option("--private", is_flag=True, help="Thoughts, diary and quarantine as well.")
+@click.option("--private", is_flag=True, help="Include thoughts, diary and quarantine.")
 @common
 def export(file: str | None, *, private: bool, persona: str | None) -> Report | None:
     """Export memories as JSON lines, to a file or to standard output.

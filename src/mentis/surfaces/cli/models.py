@@ -88,7 +88,7 @@ def find() -> Report:
 @home_option
 @prints_report
 def choose(*, named: str | None, yes: bool) -> Report | None:
-    """Choose which model of this machine answers in a home: its route `default`.
+    """Choose which model of this machine answers in a home, as its route `default`.
 
     At a terminal you are offered what is found, and press a key.
     """
@@ -121,14 +121,15 @@ def choose(*, named: str | None, yes: bool) -> Report | None:
 @models.command(epilog="For example: mentis models add ~/Downloads/Qwen3-4B-Q4_K_M.gguf")
 @click.argument("file", type=click.Path())
 @click.option(
-    "--name", default="", metavar="NAME", help="What it is called; by default as its file."
+    "--name", default="", metavar="NAME", help="What to call it; by default the name of its file."
 )
 @click.option("--copy", "copied", is_flag=True, help="Copy it; by default a link is made.")
 @prints_report
 def add(file: str, *, name: str, copied: bool) -> Report:
-    """Take any GGUF file: from then on a route can say embedded/NAME.
+    """Add any GGUF file; routes can then use it as embedded/NAME.
 
-    The header of the file is read: a file that is no GGUF, or no model that can answer, is refused.
+    The header of the file is read: a file that is not GGUF, or not a model that can answer, is
+    refused.
     """
     from mentis.engines.gguf_files import add_model
 
@@ -190,7 +191,7 @@ def rm(name: str) -> Report:
 @models.command(epilog="For example: mentis models serve --port 8080")
 @name_argument
 @click.option("--port", default=0, type=Number(0, 65535), help="0 takes a free one.")
-@click.option("--context", default=2048, type=Number(256), help="Room, in tokens.")
+@click.option("--context", default=2048, type=Number(256), help="Context size, in tokens.")
 @click.option("--threads", default=0, type=Number(0), help="0 chooses by the machine.")
 @click.option(
     "--key-env", default="", metavar="VAR", help="The variable with the key; without it, a new key."

@@ -33,7 +33,7 @@ WIRES = ("openai-chat", "openai-responses", "anthropic", "gemini", "text")
 )
 @prints_report
 def normalise(file: str, *, provider: str, tools: tuple[str, ...]) -> Report:
-    """Convert a recorded answer of any wire format to one form.
+    """Convert a recorded answer from any wire format to one common form.
 
     FILE holds server-sent events, JSON lines, one JSON body or plain text; - is standard input.
     Exit code 1 when the answer holds an error of the provider, was cut off, or holds nothing that

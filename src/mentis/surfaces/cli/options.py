@@ -81,7 +81,7 @@ persona_option = click.option(
     "--persona",
     metavar="ID",
     callback=_say_default,
-    help="Which persona; by default the one of `mentis persona use`, or the only one.",
+    help="Which persona; by default that of `mentis persona use`, or the only one.",
 )
 every_persona_option = click.option(
     "--persona", metavar="ID", help="Which persona; by default all of the home."
@@ -105,12 +105,12 @@ attach_option = click.option(
     "attached",
     multiple=True,
     metavar="FILE",
-    help="Attach an image, a sound, a film, a PDF or a text; an https address is passed on.",
+    help="Attach an image, a sound, a video, a PDF or a text; an https address is passed on.",
 )
 scope_option = click.option(
     "--scope",
     type=click.Choice(get_args(HistoryScope)),
-    help="Whose past is told: this conversation's, with recaps of others, or all as one.",
+    help="Which past is told: this conversation, with recaps of others, or all as one.",
 )
 reply_to_option = click.option(
     "--reply-to", metavar="TEXT", help="The earlier message this one answers."

@@ -56,7 +56,7 @@ def open_personas() -> Personas:
 
 @click.group(cls=RenamedGroup)
 def persona() -> None:
-    """See and make personas, and edit their memory files."""
+    """See and create personas, and edit their memory files."""
 
 
 @persona.command("list", epilog="For example: mentis persona list --json")

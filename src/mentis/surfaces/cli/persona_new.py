@@ -44,13 +44,14 @@ def new(  # one parameter an option
     wishes: Sequence[str],
     route: str,
 ) -> Report:
-    """Make a persona: at a terminal you are asked for its fields, and Enter skips one.
+    """Create a persona; at a terminal you are asked for its fields, and Enter skips one.
 
-    Words after a * are drafted by the model, which you accept or not. Elsewhere, and with --from,
-    --blank, --set or --autofill, nothing is asked: a copy is made, and what you set takes the place
-    of what was copied. Fields are those of persona.toml: type, age, gender, language, languages,
-    background, traits, knowledge, expression, scenarios, greeting, dialogue. One that may be there
-    several times is set several times, as "name: description"; dialogue as "said => answered".
+    Begin an answer with * and a few words, and the model drafts the field; you accept the draft or
+    not. Elsewhere, and with --from, --blank, --set or --autofill, nothing is asked: a copy is made,
+    and what you set takes the place of what was copied. Fields are those of persona.toml: type,
+    age, gender, language, languages, background, traits, knowledge, expression, scenarios,
+    greeting, dialogue. A field that can have several values is set several times, as "name:
+    description"; dialogue as "said => answered".
     """
     if blank and source:
         raise UsageError("--blank copies nobody", hint="leave --from out, or --blank")

@@ -49,7 +49,7 @@ def export(file: Path, *, no_date: bool) -> Report:
     help="Add what is missing; also replace what differs; or have exactly the file's blocks on.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would happen.")
-@click.option("--force", is_flag=True, help="Even where it touches the constitution.")
+@click.option("--force", is_flag=True, help="Allow a change of the constitution.")
 @home_option
 @prints_report
 def import_(file: Path, mode: str, *, dry_run: bool, force: bool) -> Report:

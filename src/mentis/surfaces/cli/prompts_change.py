@@ -39,8 +39,10 @@ words_option = click.option(
     metavar="TEXT",
     help="Why: kept with the revision.",
 )
-yes_option = click.option("--yes", is_flag=True, help="Even with placeholders nobody knows.")
-force_option = click.option("--force", is_flag=True, help="Even where it touches the constitution.")
+yes_option = click.option(
+    "--yes", is_flag=True, help="Accept placeholders that are not registered."
+)
+force_option = click.option("--force", is_flag=True, help="Allow a change of the constitution.")
 id_argument = click.argument("block_id", metavar="ID")
 
 
@@ -100,7 +102,9 @@ def _in_force_lines(in_force: tuple[WordingInForce, ...]) -> Iterator[Text]:
 @click.option("--in-force", is_flag=True, help="The wording told to --persona on --route.")
 @click.option("--text", metavar="TEXT", help="The new text.")
 @click.option("--from-shipped", is_flag=True, help="Take the wording as it is shipped.")
-@click.option("--remove", is_flag=True, help="Take your wording away; a shipped one counts again.")
+@click.option(
+    "--remove", is_flag=True, help="Remove your wording, so that a shipped one counts again."
+)
 @click.option("--from-file", type=click.File(encoding="utf-8"), help="Take the text from a file.")
 @click.option("--set", "given", multiple=True, metavar="FIELD=JSON", help="Change a setting.")
 @click.option("--rename", metavar="ID", help="Give a block of yours another id.")
@@ -137,9 +141,9 @@ def edit(  # noqa: PLR0913  # one parameter an option
     Without --text, --from-file or a setting, the text opens in your editor. `--from-file -` reads
     standard input. The shipped text is kept: `mentis prompts reset ID` brings it back.
 
-    A wording of yours is told before every shipped one: `VARIANT@LANGUAGE`, `VARIANT`,
-    `default@LANGUAGE`, `default`, first among yours, then among the shipped ones. With
-    `--variant compact --from-shipped` the shipped text stays in force for that variant.
+    Your wordings come before shipped ones. Among yours, and then among the shipped ones, the order
+    is `VARIANT@LANGUAGE`, `VARIANT`, `default@LANGUAGE`, `default`. With `--variant compact
+    --from-shipped` the shipped text stays in force for that variant.
     """
     if in_force and variant:
         raise click.UsageError("--in-force finds the wording itself: leave --variant out")
@@ -251,7 +255,14 @@ def _in_editor(block: Block, variant: str) -> str:
 @click.option("--category", default="custom", show_default=True, metavar="NAME", help="Category.")
 @click.option("--target", default="system_prompt", show_default=True, help="Where it goes.")
 @click.option("--position", metavar="NAME", help="Where in the target; by default the target.")
-@click.option("--order", default=9999, show_default=True, type=float, help="Its place.")
+@click.option(
+    "--order",
+    default=9999,
+    show_default=True,
+    type=float,
+    metavar="NUMBER",
+    help="Its place among others.",
+)
 @click.option("--set", "given", multiple=True, metavar="FIELD=JSON", help="Any other setting.")
 @yes_option
 @force_option

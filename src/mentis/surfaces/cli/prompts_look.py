@@ -56,7 +56,7 @@ _SHOWN = (
 def list_(category: str | None) -> Report:
     """List every block: its order, id, target, state and origin.
 
-    `mentis prompts show ID` tells all of one; --json has its name, category and variants, too.
+    `mentis prompts show ID` shows all of one; --json adds its name, category and variants.
     """
     from mentis.prompts.prompt_data import block_data
 
@@ -232,7 +232,7 @@ def check() -> Report:
 @click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A runtime value.")
 @part_option
 @click.option("--category", metavar="NAME", help="Every block of this category, resolved.")
-@click.option("--kinds", is_flag=True, help="Every kind of request side by side, with tokens.")
+@click.option("--kinds", is_flag=True, help="Show every kind of request side by side, with tokens.")
 @persona_option
 @route_option
 @home_option
@@ -250,9 +250,9 @@ def preview(  # one parameter an option
 ) -> Report:
     """Show the assembled prompt, block by block, and what is absent.
 
-    It is what a turn would tell now, persona memory included. --part shows what is made for other
-    occasions: what is appended, the first message, injected dialogue, the order of messages, the
-    prefill, the prompts of a summary, an afterthought and an autofill. --kinds lists them all.
+    This is what a turn would say now, persona memory included. --part shows prompts for other
+    occasions: appended text, the first message, injected dialogue, the order of messages, the
+    prefill, and the prompts for a summary, an afterthought and an autofill. --kinds lists them all.
     """
     if sum((part is not None, category is not None, kinds)) > 1:
         raise click.UsageError("--part, --category and --kinds exclude each other")

@@ -41,10 +41,10 @@ def replay(
 ) -> Report:
     """Rebuild the prompt of a recorded turn, and compare every byte.
 
-    Its prompt is made anew from what was kept of it. Nothing is sent: a replay is offline. The
-    result is held against the digests that the entry binds, and the exit code is 1 unless every
-    byte is the same. A turn in which tools were used has several steps; of one that was corrected,
-    this is the first call. To change something and go on, use `mentis fork`. Of a recorded agent
+    The prompt is built again from what was kept of the turn. Nothing is sent: a replay is offline.
+    The result is compared with the digests that the entry binds, and the exit code is 1 unless
+    every byte is the same. A turn that used tools has several steps; of one that was corrected,
+    this is the first call. To change something and go on, use `mentis fork`. For a recorded agent
     (--persona recorded/NAME) the body is what was kept of the call.
     """
     if body and (explain or json_wanted()):

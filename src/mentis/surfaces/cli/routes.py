@@ -41,7 +41,7 @@ def check(name: str | None, *, live: bool, offline: bool) -> Report:
 
     With NAME only that route, which may be a direct name such as anthropic/claude-opus-5. Each
     server is asked for its list of models, which costs nothing: a route is ready only if its server
-    answered, and the room that the server gives its model counts from then on. Exit code 1 when a
+    answered, and the context size that it gives its model is used from then on. Exit code 1 when a
     route is not ready.
     """
     if live and offline:
@@ -125,7 +125,7 @@ def trust(name: str | None, *, remove: bool, yes: bool) -> Report:
 @routes.command(epilog="For example: mentis routes presets --json")
 @prints_report
 def presets() -> Report:
-    """List the places that are known: address, key, and the page each was read from.
+    """List the known providers: address, key, and the page each was read from.
 
     A preset is used as `preset = "groq"` on a route, as `mentis routes add fast --preset groq
     --model ...`, or in a direct name such as groq/MODEL. Where every customer has an address of
@@ -150,7 +150,7 @@ def presets() -> Report:
     epilog="For example: mentis routes add fast --preset groq --model openai/gpt-oss-20b"
 )
 @click.argument("name")
-@click.option("--preset", metavar="NAME", help="A place that is known: `mentis routes presets`.")
+@click.option("--preset", metavar="NAME", help="A known provider: see `mentis routes presets`.")
 @click.option("--model", metavar="NAME", required=True, help="The model, by its name there.")
 @click.option("--url", metavar="URL", help="The address of the server, where it is your own.")
 @click.option("--key-env", metavar="VARIABLE", help="The variable that holds the key.")
@@ -164,10 +164,10 @@ def add(
     url: str | None,
     key_env: str | None,
 ) -> Report:
-    """Write a route into mentis.toml, at a preset or at an address of your own.
+    """Add a route to mentis.toml: at a known provider, or at an address of your own.
 
     Nothing is called. Everything else in the file stays as it is; a route that would not work is
-    not written. Its key may go to its server: whoever adds the route has said so.
+    not written. Adding a route also allows its key to go to its server.
     """
     from mentis.home.route_keys import open_route_keys
     from mentis.settings.tables import add_route
@@ -200,7 +200,7 @@ def add(
 @home_option
 @prints_report
 def remove(name: str) -> Report:
-    """Take a route out of mentis.toml, if it stands in a table of its own."""
+    """Remove a route that has a table of its own from mentis.toml."""
     from mentis.settings.tables import remove_table
     from mentis.stores.files.home import find_home
 
@@ -217,7 +217,7 @@ def learned(name: str | None, *, forget: bool) -> Report:
     """Show what providers have refused: options a model does not take.
 
     With NAME only of that route. It is kept in learned.json in the home; `routes.NAME.facts` in the
-    settings go before it.
+    settings takes precedence.
     """
     from mentis.home.learned_facts import LearnedFacts
     from mentis.settings.sources import load_settings

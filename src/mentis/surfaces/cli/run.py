@@ -95,11 +95,11 @@ def run(  # one parameter an option
     """Let an agent live: tick after tick, until you stop it.
 
     It senses what `mentis sense add` gives it, its timers ([run.timers] in the settings), and what
-    comes from --folder and --socket. When nothing is new it keeps still. Between ticks it delivers
-    late results of acts, thinks again about a silent conversation, updates its memory files and has
-    beats: each as the settings say ([run], [afterthought], [persona_update], [beats]), and each
-    reported here. Ctrl-C or SIGTERM ends it once the running tick is done; a second one ends it at
-    once. Exit code 1 when a budget ended it.
+    comes from --folder and --socket. When there is nothing new, it stays idle. Between ticks it
+    delivers late results of acts, thinks again about a silent conversation, updates its memory
+    files and has beats: each as the settings say ([run], [afterthought], [persona_update],
+    [beats]), and each reported here. Ctrl-C or SIGTERM ends it once the running tick is done; a
+    second one ends it at once. Exit code 1 when a budget ended it.
     """
     import anyio
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mentis.values.cognition import Screening
 
 text_only_option = click.option(
-    "--text-only", is_flag=True, help="Without the vector the text would be stored with."
+    "--text-only", is_flag=True, help="Leave out the vector that the text would be stored with."
 )
 file_option = click.option(
     "--from-file", "file", type=click.File(encoding="utf-8"), help="Read the text; - is stdin."

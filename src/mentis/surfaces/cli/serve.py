@@ -36,9 +36,9 @@ def serve(*, host: str | None, port: int | None, log: bool, route: str) -> None:
 
     It speaks the protocols of OpenAI (chat completions and responses), Anthropic and Ollama. A
     client needs the address that is printed, a token (mentis tokens new) as its API key, and the
-    name of a persona as its model. Whatever the commands do is under /mentis/v1/, and MCP clients
-    come to /mcp. Ctrl-C or SIGTERM ends it once running answers are done; a second one ends it at
-    once. See docs/guides/use-your-agent-from-any-client.md, drive-a-home-over-http.md and mcp.md.
+    name of a persona as its model. Everything the commands do is under /mentis/v1/, and MCP clients
+    use /mcp. Ctrl-C or SIGTERM ends it once running answers are done; a second one ends it at once.
+    See docs/guides/use-your-agent-from-any-client.md, drive-a-home-over-http.md and mcp.md.
     """
     from mentis.web.loop import run_loop
 

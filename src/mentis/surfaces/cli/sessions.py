@@ -80,7 +80,7 @@ def list_(*, persona: str | None) -> Report:
 def show(session: str, *, persona: str | None) -> Report:
     """Show every turn of a conversation, replaced ones included.
 
-    Of a recorded agent (--persona recorded/NAME): every call of a session, and what it cost.
+    For a recorded agent (--persona recorded/NAME): every call of a session, and what it cost.
     """
     from mentis.record.threads import standing_numbers
     from mentis.talk.talk_data import turns_data
@@ -206,7 +206,7 @@ def undo(session: str, *, persona: str | None) -> Report:
 
 @sessions.command(epilog="For example: mentis sessions answers main; then: --restore 4")
 @session_argument
-@click.option("--restore", type=Number(min=0), metavar="NUMBER", help="Go back to this one.")
+@click.option("--restore", type=Number(min=0), metavar="NUMBER", help="Go back to this answer.")
 @persona_option
 @home_option
 @prints_report

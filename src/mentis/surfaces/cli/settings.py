@@ -33,7 +33,7 @@ def settings(ctx: click.Context) -> Report | None:
 
     A setting comes from the environment (MENTIS_SECTION__KEY), else from mentis.toml in the home,
     else it has its default. Without a home, the environment and the defaults are shown. Older names
-    load too, and are shown by today's; a key that no longer has any effect is named.
+    still load, and are shown under today's; keys that no longer have any effect are named.
     """
     from mentis.settings.sources import load_settings
 

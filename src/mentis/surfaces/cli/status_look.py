@@ -11,7 +11,7 @@ import click
 from .drafts import judgement_lines, open_service
 from .files import read_bytes
 from .health_show import health_lines
-from .options import MAX_INDEX, home_option, home_path, persona_option
+from .options import MAX_INDEX, Number, home_option, home_path, persona_option
 from .output import emit, json_option, say
 from .report import Report, Text, prints_report
 from .window_show import verdict_word
@@ -40,7 +40,7 @@ def list_(*, windows: bool, persona: str | None, as_json: bool) -> int:
 
 @click.command(epilog="For example: mentis status latest --count 1 --windows --json")
 @click.option(
-    "--count", type=click.IntRange(0, MAX_INDEX), default=5, show_default=True, help="0 is none."
+    "--count", type=Number(0, MAX_INDEX), default=5, show_default=True, help="How many; 0 for none."
 )
 @windows_option
 @persona_option
@@ -143,12 +143,12 @@ def check(file: str, *, response: bool, persona: str | None) -> Report:
 @home_option
 @prints_report
 def health(*, persona: str | None) -> Report:
-    """Go through a checklist: what holds, what wants looking at, what fails, and what to do.
+    """Go through a checklist: what is fine, what needs attention, what fails, what to do.
 
-    It costs the same in a home of any size. Then the ways into the record: A watcher, B this
-    command line, C the save tool of `mentis mcp`, D its monitor. Exit code 1 when nothing can be
-    recorded. A stage of the tick that keeps failing is told as an alarm, and so is a memory update
-    that failed.
+    It costs the same in a home of any size. Then come the ways into the record: A watcher, B
+    this command line, C the save tool of `mentis mcp`, D its monitor. Exit code 1 when nothing can
+    be recorded. A stage of the tick that keeps failing is told as an alarm, and so is a memory
+    update that failed.
     """
     from mentis.app.home_health import health_data, read_health
 

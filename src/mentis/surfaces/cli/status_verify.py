@@ -52,9 +52,10 @@ def verify(
 ) -> Report:
     """Check every entry against its hash and its predecessor.
 
-    Exit code 1 when anything does not hold; the entry and the column are named. That entries are
-    missing at the end, or that all was rewritten, only a checkpoint from outside can show. A copy
-    (--ledger) without its home is UNPINNED at best, with exit code 1: nothing says whose it is.
+    Exit code 1 when anything does not hold; the entry and the column are named. Only a checkpoint
+    kept elsewhere can show that entries are missing at the end, or that everything was rewritten. A
+    copy (--ledger) without its home is UNPINNED at best, with exit code 1: nothing says whose it
+    is.
     """
     from mentis.ledger.verify import EMPTY_NOTE
     from mentis.record.verify_home import verify_home

@@ -36,8 +36,8 @@ def studio(*, port: int | None, browser: bool, route: str) -> None:
     Mind       memories, goals and what is held in mind
 
     A server is started on this machine, and the browser is opened with a link that works once.
-    Nothing can be changed until you turn on writing in the page. Everything that `mentis serve`
-    answers is answered here, too. Ctrl-C ends it. See docs/guides/the-studio-in-five-minutes.md.
+    Nothing can be changed until you turn on writing in the page. It also answers everything that
+    `mentis serve` does. Ctrl-C ends it. See docs/guides/the-studio-in-five-minutes.md.
     """
     from mentis.web.loop import run_loop
 

@@ -36,7 +36,7 @@ _DEEPEST = 200  # what the reader of values takes
     help="What it senses, as JSON: one object, a list, or one object a line; - is standard input.",
 )
 @click.option("--owner", is_flag=True, help="The senses are your own words, and so trusted.")
-@click.option("--strict", is_flag=True, help="An answer that breaks the contract comes to nothing.")
+@click.option("--strict", is_flag=True, help="Discard an answer that breaks the contract.")
 @click.option(
     "--events",
     metavar="FILE",

@@ -112,7 +112,7 @@ def revoke(*, name: str) -> Report:
 def person(
     *, person: str, name: str | None, trust: PersonTrust | None, about: str | None
 ) -> Report:
-    """Say who the person behind a token is; it holds for all of their tokens."""
+    """Say who the person behind a token is; this applies to all of their tokens."""
     known = _opened().set_person(person, name=name, trust=trust, about=about)
     return Report(
         known,

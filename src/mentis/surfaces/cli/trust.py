@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 def trust(ctx: click.Context, *, as_json: bool) -> None:
     """List what a home may reach, run, read or send; take it back.
 
-    What a home names is not allowed by that: keys, programs and anchors wait until their owner says
-    yes on this machine (`mentis routes trust`, `mentis tools trust`, `mentis ledger anchor add`),
-    which is remembered outside of the home, for exactly what was shown. Without a command, the list
-    is shown.
+    Naming something in a home does not allow it: keys, programs and anchors wait until their owner
+    says yes on this machine (`mentis routes trust`, `mentis tools trust`, `mentis ledger anchor
+    add`), which is remembered outside of the home, for exactly what was shown. Without a command,
+    the list is shown.
     """
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_reached, as_json=as_json)

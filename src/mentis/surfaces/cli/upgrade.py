@@ -23,8 +23,8 @@ def upgrade(*, applied: bool) -> Report:
     """Show what this version changes in a home; --apply does it.
 
     Without --apply nothing is changed. Whatever opens a home for writing would do the same, in one
-    transaction; this copies the database before. Entries and their hashes never change. That copy
-    is the only way back to an older Mentis.
+    transaction; this command copies the database first. Entries and their hashes never change. That
+    copy is the only way back to an older Mentis.
     """
     from mentis.app.home_upgrade import apply_upgrade, plan_upgrade
     from mentis.codec.forms import to_object

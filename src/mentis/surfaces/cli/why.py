@@ -63,8 +63,8 @@ def why(  # noqa: PLR0913  # its options
     for it, its tokens, its share of the price, and whether it came from the cache. Then what was
     left out and why, and what had changed since the call before. The prompt is put together again
     from what was kept; nothing is sent. Where that cannot be done, it says so, and shows what the
-    entry itself says. Of a recorded agent (--persona recorded/NAME) it is the call that went by:
-    tool by tool, system block by system block, message by message.
+    entry itself says. For a recorded agent (--persona recorded/NAME) it shows the call that passed
+    through: tool by tool, system block by system block, message by message.
 
     With --cause the model is asked again: the recorded answer is scored with everything, then
     without each block, memory, message or result, and these are ranked by how much its

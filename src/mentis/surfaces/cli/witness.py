@@ -27,7 +27,7 @@ _folder = click.argument("folder", type=click.Path(path_type=Path))
 
 @click.group(cls=RenamedGroup)
 def witness() -> None:
-    """Run a witness, which signs below records that only grow.
+    """Run a witness, which countersigns records that only grow.
 
     It speaks C2SP tlog-witness, and belongs on another machine than the records it watches. See
     docs/guides/prove-what-your-agent-did.md.
