@@ -113,7 +113,7 @@ def _unusable(tool: ToolDeclaration, why: Exception) -> BadInput:
         )
     return BadInput(
         f"the schema of tool {tool.name!r} cannot be used: {_first_line(why)}",
-        hint="mend the tool's parameters; references may only point inside them (#/...)",
+        hint="fix the tool's parameters; references may only point inside them (#/...)",
         tool=tool.name,
     )
 

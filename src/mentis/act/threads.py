@@ -57,7 +57,7 @@ class Threads:
         if self._left.count >= MOST_LEFT:
             raise ActFailed(
                 f"{self._left.count} calls of {self._name} were cut off and are still running",
-                hint="mend the function: it does not return",
+                hint="correct the function: it does not return",
             )
         async with _places():
             job = _Job(work, current_token())

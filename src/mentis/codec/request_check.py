@@ -29,7 +29,7 @@ def check_request(request: PromptRequest) -> PromptRequest:
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     raise BadInput(
         f"the request cannot be sent: {problems[0]}{more}",
-        hint="mend what made the request",
+        hint="fix what made the request",
         problems=problems,
     )
 

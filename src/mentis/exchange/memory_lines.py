@@ -77,7 +77,7 @@ def _header(
     if version != VERSION or not isinstance(count, int):
         raise BadInput(
             f"line 1: version {version!r} of this format is not known",
-            hint=f"this Mentis reads version {VERSION}; upgrade it",
+            hint=f"this version of Mentis reads version {VERSION}; upgrade it",
         )
     return count, numbered[1:]
 

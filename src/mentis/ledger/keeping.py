@@ -79,7 +79,7 @@ def check_signer(signer: Signer, pin: Pin) -> None:
     if signer.public != decode_key(pin.public_key):
         raise SigningKeyError(
             "the signing key is not the one that `ledger.public_key` names",
-            hint="restore the key file, or pin the new key if the change of it is recorded",
+            hint="restore the key file, or pin the new key if its change is recorded",
         )
 
 

@@ -93,7 +93,7 @@ def _timers(clock: Clock, chosen: RunSettings) -> Iterator[SenseSource]:
 def _named(ids: Ids, chosen: RunSettings, choice: LoopChoice) -> Iterator[SenseSource]:
     for folder in choice.folders:
         if not folder.is_dir():
-            raise BadInput(f"{folder}: there is no such folder", hint="make it, or name another")
+            raise BadInput(f"{folder}: there is no such folder", hint="create it, or name another")
         yield SenseFolder(folder, trust=choice.trust, most_bytes=chosen.file_bytes)
     if choice.socket is not None:
         yield SenseSocket(choice.socket, ids, trust=choice.trust, most=chosen.senses)

@@ -59,7 +59,7 @@ def _refusal(event: str, told: Mapping[str, Any]) -> RouteError | None:
     return RouteError(
         f"the name that was called leads to {address}, a link-local address or one where a"
         " cloud keeps keys: nothing was sent",
-        hint="look what the name of this host resolves to",
+        hint="look up what the name of this host resolves to",
         address=str(address),
     )
 

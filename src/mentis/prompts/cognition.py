@@ -192,7 +192,7 @@ class Cognition(Closeable):
         done = patch(self._loaded(), goal_ops, memory_ops, self._limits)
         for one in (*done.goal_ops, *done.memory_ops):
             if not one.applied:
-                raise UsageError(one.reason, hint="mentis state show tells what is there")
+                raise UsageError(one.reason, hint="`mentis state show` lists what is there")
         return done
 
     def _saved(self, new: CognitionState, words: str) -> CognitionState:

@@ -181,7 +181,7 @@ class GroupCommit(Generic[C]):
         except BaseException:
             unsure = "the process was interrupted while it committed for several"
             for job in jobs:
-                job.finish(StoreError(unsure, hint="look whether it is in the ledger"))
+                job.finish(StoreError(unsure, hint="check whether it is in the ledger"))
             raise
         for job in jobs:
             job.finish()

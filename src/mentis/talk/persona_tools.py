@@ -123,7 +123,7 @@ def _word(words: Mapping[str, object], key: str, tool: str) -> str:
         return found
     raise LibraryError(
         f"the block {BLOCK!r} has no {key!r} for {tool!r} in its tool_descriptions",
-        hint=f"take it back to how it was shipped: mentis prompts reset {BLOCK}",
+        hint=f"reset it to how it was shipped: mentis prompts reset {BLOCK}",
         block=BLOCK,
     )
 

@@ -135,7 +135,7 @@ class TickAsker:
         if not built.text.strip():
             raise LibraryError(
                 f"the block {block!r} says nothing, so a stage of the tick has no prompt",
-                hint=f"switch it on, or take it back to how it was shipped: {block}",
+                hint=f"switch it on, or reset it to how it was shipped: {block}",
             )
         return built
 

@@ -33,7 +33,7 @@ def load_functions(
         raise SettingsError(
             f"tools.{name}: {tool.file or tool.module} cannot be loaded:"
             f" {type(error).__name__}: {error}",
-            hint="mend it, or switch it off: enabled = false",
+            hint="fix it, or switch it off: enabled = false",
         ) from error
     found = tuple(_acts(module, f"python:{name}"))
     if not found:

@@ -73,7 +73,7 @@ def revoke_reach(home: str | Path, name: str, parts: Parts | None = None) -> Hom
     if row.state not in _TAKEN_BACK:
         raise UsageError(
             f"{name} was not allowed by you ({row.state}), so there is nothing to take back",
-            hint="take it out of the settings if it shall not be used",
+            hint="take it out of the settings if it should not be used",
         )
     place = find_home(Path(home))
     kind, _, rest = name.partition(":")

@@ -132,7 +132,7 @@ class AgentTools:
             self._refused(name, source, error.message, error.hint)
         except Exception as error:  # noqa: BLE001  # foreign code: it costs this tool and no other
             why = f"it cannot be used: {type(error).__name__}: {error}"
-            self._refused(name, source, why, "mend it, or switch it off: enabled = false")
+            self._refused(name, source, why, "fix it, or switch it off: enabled = false")
 
     def granted_settings(self, chosen: ActSettings) -> ActSettings:
         """Without what opens something and nobody outside of the home has said yes to."""

@@ -142,7 +142,7 @@ def require_text(built: BuiltText, block: str) -> str:
         return built.text
     raise LibraryError(
         f"the block {block!r} says nothing, so this cannot be asked",
-        hint=f"switch it on, or take it back to how it was shipped: mentis prompts reset {block}",
+        hint=f"switch it on, or reset it to how it was shipped: mentis prompts reset {block}",
         block=block,
     )
 

@@ -70,6 +70,6 @@ class MemoryFolder:
 def _unreadable(path: Path, reason: str) -> PersonaError:
     return PersonaError(
         f"{path}: cannot be read: {reason}",
-        hint="mend the file, or move it away: a new one is made from the template",
+        hint="fix the file, or move it away: a new one is made from the template",
         file=str(path),
     )

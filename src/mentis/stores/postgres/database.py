@@ -219,7 +219,7 @@ class PostgresDatabase:
         except self._psycopg.Error as error:
             raise SettingsError(
                 "`ledger.url` is not the address of a PostgreSQL database",
-                hint="write postgresql://USER@HOST/DATABASE; a password belongs into the secret",
+                hint="write postgresql://USER@HOST/DATABASE; a password belongs in the secret",
             ) from error
         host = given.get("host") or given.get("hostaddr") or "localhost"
         return f"PostgreSQL {host}/{given.get('dbname') or ''}"

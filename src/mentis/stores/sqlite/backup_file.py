@@ -137,7 +137,7 @@ class BackupFile:
         if wanted not in rows:
             raise BackupError(
                 f"{self.path}: there is no backup {number}" if rows else f"{self.path} is empty",
-                hint="mentis backup FILE --list shows those that there are",
+                hint="`mentis backup FILE --list` shows them",
             )
         found = self._read(wanted, rows[wanted])
         self._check_size(found)

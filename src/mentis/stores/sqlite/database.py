@@ -260,7 +260,7 @@ class Database:
         if os.getpid() != self._process:
             raise UsageError(
                 f"{self.path} was opened by another process, which this one was forked from",
-                hint="open it anew in the child, or start the child with spawn",
+                hint="open it again in the child, or start the child with spawn",
             )
         if self._closed:
             return

@@ -46,7 +46,7 @@ def init(folder: str | None, *, named: str | None, yes: bool) -> Report | None:
     )
 
     if folder == "":
-        raise UsageError("the folder has no name", hint="is a variable of your shell not set?")
+        raise UsageError("the folder has no name", hint="is a variable of your shell unset?")
     model = None if named is None else named_by_route(named)
     path = create_home(home_path() if folder is None else Path(folder))
     if json_wanted():

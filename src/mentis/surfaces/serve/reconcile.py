@@ -136,7 +136,7 @@ def check_last(asked: Sequence[Turn]) -> None:
     if not asked or asked[-1].role != "user":
         raise BadInput(
             "the last message has to be the user's, and it is not",
-            hint="an answer that is begun by the client cannot be gone on with",
+            hint="an answer that the client has begun cannot be continued",
         )
 
 
