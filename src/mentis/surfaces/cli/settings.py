@@ -109,5 +109,5 @@ def _shown(value: object) -> str:
     if value is None or value in ("", ()):
         return "-"
     if isinstance(value, bool | dict):
-        return _toml(value)
+        return _toml(cast("object", value))
     return ", ".join(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else str(value)
