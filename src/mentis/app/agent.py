@@ -319,7 +319,8 @@ class Agent:
         """The request and trace for this message, as if it were sent now. Nothing is sent."""
         stimulus = self._stimulus(message)
         parts = self._calling(options).offering(deferred_specs(tools))
-        history = told_history(parts.record, checked_id(session, "session"), stimulus.replaces)
+        checked_id(session, "session")
+        history = told_history(parts.record, parts.models, session, stimulus.replaces)
         history = with_others(parts.record, parts.sources.settings, history, stimulus)
         present = parts.look()
         outlook = recall_scope(parts.recaller, parts.acting, present, stimulus, session=session)

@@ -62,6 +62,7 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     profile: Profile,
     recalled: RecalledContext,
     history: tuple[Turn, ...],
+    earlier: int = 0,
     now: datetime,
     variant: str,
     mode: Mode | OldMode = "chat",
@@ -97,7 +98,14 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     builder = partial(builder, computed=computed, secret=secret)
     opening = _open(memo, occasion, library, builder, given=runtime_vars, persona=persona)
     plan = _plan(layout, matter, opening, facts=facts, counter=counter)
-    kept = _fit(plan, matter.history, counter, context=context_tokens, reserve=reserve_tokens)
+    kept = _fit(
+        plan,
+        matter.history,
+        counter,
+        earlier=earlier,
+        context=context_tokens,
+        reserve=reserve_tokens,
+    )
     trace = Trace(
         library=library.revision,
         variant=variant,
@@ -195,6 +203,7 @@ def _fit(
     history: tuple[Turn, ...],
     counter: TokenCounter,
     *,
+    earlier: int,
     context: int,
     reserve: int,
 ) -> KeptHistory:
@@ -206,7 +215,7 @@ def _fit(
     plan.cut_down(limit)
     room = limit - plan.needed_tokens
     if room >= 0:
-        return keep_newest(history, room, counter)
+        return keep_newest(history, room, counter, earlier=earlier)
     needed = plan.needed_tokens + framing
     parts = ", ".join(f"{name} {count.tokens}" for name, count in plan.tokens.items())
     raise ComposeError(

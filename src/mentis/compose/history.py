@@ -47,8 +47,12 @@ _TOOL_TEXTS = IdentityMemo[str](1024)
 _NOTHING = KeptHistory((), _NO_TOKENS, ())
 
 
-def keep_newest(history: Sequence[Turn], room: int, counter: TokenCounter) -> KeptHistory:
-    """Drop turns that came to nothing, then the oldest until the rest fits into `room` tokens."""
+def keep_newest(
+    history: Sequence[Turn], room: int, counter: TokenCounter, *, earlier: int = 0
+) -> KeptHistory:
+    """Drop turns that came to nothing, then the oldest until the rest fits into `room` tokens. So
+    many `earlier` ones are left out in any case.
+    """
     if not history:
         return _NOTHING
     reasons = [_unusable(turn) for turn in history]
@@ -58,18 +62,19 @@ def keep_newest(history: Sequence[Turn], room: int, counter: TokenCounter) -> Ke
     together = first - _TOLD_ALONE if first > _TOLD_ALONE else 0
     cuts = [
         Cut(
-            f"turn {index + 1} ({history[index].role})",
+            _place(earlier + index, history[index]),
             turn_tokens(history[index], counter).tokens,
             reason,
         )
         for index, reason in enumerate(reasons[together:], start=together)
         if reason
     ]
-    if together:
-        each = sum(cut.tokens for cut in cuts) // len(cuts)
-        cuts.insert(0, Cut(f"turns 1 to {together}", each * together, _TOGETHER))
     kept = [index for index, reason in enumerate(reasons) if not reason]
     tokens = add(*(counts[index] for index in kept))
+    if together := earlier + together:
+        known = [cut.tokens for cut in cuts] or [tokens.tokens // max(len(kept), 1)]
+        each = sum(known) // len(known)
+        cuts.insert(0, Cut(f"turns 1 to {together}", each * together, _TOGETHER))
     return KeptHistory(tuple(history[index] for index in kept), tokens, tuple(cuts))
 
 
@@ -148,6 +153,10 @@ def count(text: str, counter: TokenCounter) -> TokenCount:
 def add(*counts: TokenCount) -> TokenCount:
     """A sum is exact only if all of it is."""
     return TokenCount(sum(one.tokens for one in counts), all(one.exact for one in counts))
+
+
+def _place(index: int, turn: Turn) -> str:
+    return f"turn {index + 1} ({turn.role})"
 
 
 def _unusable(turn: Turn) -> str:

@@ -88,6 +88,8 @@ class CheckpointedLedger:
         self.marks, self.mark = store.marks, store.mark
         self.add_turn, self.turns, self.sessions = store.add_turn, store.turns, store.sessions
         self.last_turns, self.title = store.last_turns, store.title
+        self.count_turns, self.turning_points = store.count_turns, store.turning_points
+        self.pending_turns = store.pending_turns
         self.keep_checkpoint, self.checkpoints = store.keep_checkpoint, store.checkpoints
         self.take_lease, self.renew_lease = store.take_lease, store.renew_lease
         self.release_lease, self.lease = store.release_lease, store.lease

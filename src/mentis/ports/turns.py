@@ -16,7 +16,27 @@ class Turns(Protocol):
         """Store a turn at the end of a session and return its number; they count from 0."""
         ...
 
-    def turns(self, agent: str, session: str) -> tuple[Turn, ...]: ...
+    def turns(
+        self, agent: str, session: str, *, since: int = 0, before: int | None = None
+    ) -> tuple[Turn, ...]:
+        """All of them, or those from a number on, up to `before` another."""
+        ...
+
+    def count_turns(self, agent: str, session: str) -> int: ...
+
+    def turning_points(
+        self, agent: str, session: str, count: int, *, before: int
+    ) -> tuple[tuple[int, Turn], ...]:
+        """The last of those before a number that say what is told of the others, as `last_turns`
+        has them. What was looked through once is not looked through again.
+        """
+        ...
+
+    def pending_turns(self, agent: str, session: str) -> tuple[tuple[int, Turn], ...]:
+        """Those that have not come to an end, with their numbers, as `turns` has them. What was
+        looked through once is not looked through again.
+        """
+        ...
 
     def last_turns(
         self, agent: str, session: str, count: int, *, before: int | None = None

@@ -191,6 +191,7 @@ class TurnInputs(Value):
     woven: tuple[TurnRuns, ...] = ()  # instead of `told`, where several sessions are told as one
     diary: tuple[TurnRuns, ...] = ()
     recaps: tuple[TurnRuns, ...] = ()
+    earlier: int = 0  # turns before those told, for which no prompt has room
     unsigned: bool = False  # a beat or delivery from nobody; an older Mentis named the owner
 
 

@@ -43,7 +43,8 @@ class ConversationHistory:
     `fenced` where nobody vouches for them; an older Mentis told them as they came. The `thread` is
     what followed the message before, where a turn goes on with an earlier one; `waited` are the
     keys of the acts that it waited for. Where other conversations are told as one with this,
-    `sessions` says of each turn whose it is. `diary` and `recaps` are told beside it.
+    `sessions` says of each turn whose it is. `diary` and `recaps` are told beside it. So many
+    `earlier` turns were not even read, because no prompt has room for them.
     """
 
     session: str
@@ -58,6 +59,7 @@ class ConversationHistory:
     sessions: tuple[str, ...] = ()
     diary: tuple[PlacedTurn, ...] = ()
     recaps: tuple[PlacedTurn, ...] = ()
+    earlier: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ def compose_inputs(inputs: PromptInputs, counter: TokenCounter, secret: bytes) -
         profile=inputs.profile,
         recalled=_with_other_words(inputs),
         history=inputs.history.turns,
+        earlier=inputs.history.earlier,
         now=inputs.now,
         variant=route.variant,
         mode=stimulus.mode,

@@ -346,6 +346,7 @@ def _history_fields(inputs: PromptInputs, session: str) -> dict[str, Any]:
         "diary": _places(history.diary),
         "recaps": _places(history.recaps),
         "amended": history.amended,
+        "earlier": history.earlier,
         "pending": tuple(number for number, state in states if state == "pending"),
         "fenced": history.fenced and any(isinstance(part, ToolResultPart) for part in parts),
         "thread": runs_of(history.thread_numbers),

@@ -7,7 +7,7 @@ message, and stays where it was told.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mentis.values.part import ToolResultPart
 from mentis.values.turn import Turn
@@ -17,12 +17,7 @@ CAME_TO_NOTHING = ("pending", "failed")
 
 def standing_numbers(turns: Sequence[Turn], before: int | None = None) -> list[int]:
     """The numbers of the turns that nothing has replaced; with `before`, as if that one were."""
-    kept: list[int] = []
-    for number, turn in enumerate(turns):
-        if turn.replaces is not None and turn.state not in CAME_TO_NOTHING:
-            kept = _up_to(turns, kept, turn.replaces)
-        kept.append(number)
-    return kept if before is None else _up_to(turns, kept, before)
+    return _standing(dict(enumerate(turns)), before)
 
 
 def told_turns(turns: Sequence[Turn], before: int | None = None) -> tuple[Turn, ...]:
@@ -32,7 +27,12 @@ def told_turns(turns: Sequence[Turn], before: int | None = None) -> tuple[Turn, 
 
 def told_numbers(turns: Sequence[Turn], before: int | None = None) -> tuple[int, ...]:
     """Their numbers, in the order they are told; of what was erased nothing is."""
-    kept = [number for number in standing_numbers(turns, before) if turns[number].parts]
+    return told_in(dict(enumerate(turns)), before)
+
+
+def told_in(turns: Mapping[int, Turn], before: int | None = None) -> tuple[int, ...]:
+    """As `told_numbers`, of turns by their numbers, in the order of these."""
+    kept = [number for number in _standing(turns, before) if turns[number].parts]
     summary = next((n for n in reversed(kept) if turns[n].kind == "summary"), None)
     since = 0 if summary is None else turns[summary].until or 0
     rest = [n for n in kept if n >= since and turns[n].kind in ("said", "thought")]
@@ -54,12 +54,21 @@ def title_of(turns: Sequence[Turn]) -> str:
     return next((turn.text for turn in reversed(turns) if turn.kind == "title" and turn.parts), "")
 
 
-def _waits(turns: Sequence[Turn], after: Sequence[int]) -> bool:
+def _standing(turns: Mapping[int, Turn], before: int | None) -> list[int]:
+    kept: list[int] = []
+    for number, turn in turns.items():
+        if turn.replaces is not None and turn.state not in CAME_TO_NOTHING:
+            kept = _up_to(turns, kept, turn.replaces)
+        kept.append(number)
+    return kept if before is None else _up_to(turns, kept, before)
+
+
+def _waits(turns: Mapping[int, Turn], after: Sequence[int]) -> bool:
     """The thought before it was the last thing, or the next message came."""
     return not after or is_message(turns[after[0]])
 
 
-def _up_to(turns: Sequence[Turn], kept: Sequence[int], end: int) -> list[int]:
+def _up_to(turns: Mapping[int, Turn], kept: Sequence[int], end: int) -> list[int]:
     return [n for n in kept if n < end or _outlives(turns[n], end)]
 
 

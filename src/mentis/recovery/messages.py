@@ -61,23 +61,27 @@ class _Left:
 def _left(record: AgentRecord, journal: StepJournal, session: str) -> list[_Left]:
     """Messages without an end, and what the agent had begun by itself."""
     with record.ledger.together():
-        turns, journalled = record.turns(session), journal.turns(session)
+        pending = record.ledger.pending_turns(record.agent, session)
+        journalled = journal.turns(session)
     found: list[_Left] = []
-    for number, turn in enumerate(turns):
-        if turn.state == "pending":
-            own = next((one for one in journalled if _is_of(one, number, turn)), None)
-            left = _Left(session, number, turn)
-            if own is not None:
-                left = replace(left, steps=own.steps, ends=own.ends, media=own.media)
-            found.append(left)
+    for number, turn in pending:
+        own = next((one for one in journalled if _is_of(one, number, turn)), None)
+        left = _Left(session, number, turn)
+        if own is not None:
+            left = replace(left, steps=own.steps, ends=own.ends, media=own.media)
+        found.append(left)
     taken = {mark.key for one in found for mark in one.ends}
     for one in journalled:
         if one.ends[0].key not in taken:
             inner = bool(one.steps) and "inner" in one.steps[0].turn
-            known = inner and turn_digest(one.steps[0].said) in map(turn_digest, turns)
+            known = inner and _was_said(record, session, one.steps[0].said)
             steps = one.steps if inner and not known else ()
             found.append(_Left(session, one.number, None, steps, one.ends, one.media))
     return found
+
+
+def _was_said(record: AgentRecord, session: str, said: Turn) -> bool:
+    return turn_digest(said) in map(turn_digest, record.turns(session))
 
 
 def _is_of(journalled: JournalledTurn, number: int, message: Turn) -> bool:

@@ -218,8 +218,21 @@ class SqlLedger:
         row = TurnRow.of(turn)
         return self._engine.commit(agent, lambda unit: add_turn(unit, agent, session, row))
 
-    def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
-        return self._talk.turns(agent, session)
+    def turns(
+        self, agent: str, session: str, *, since: int = 0, before: int | None = None
+    ) -> tuple[Turn, ...]:
+        return self._talk.turns(agent, session, since=since, before=before)
+
+    def count_turns(self, agent: str, session: str) -> int:
+        return self._talk.count(agent, session)
+
+    def turning_points(
+        self, agent: str, session: str, count: int, *, before: int
+    ) -> tuple[tuple[int, Turn], ...]:
+        return self._talk.turning_points(agent, session, count, before=before)
+
+    def pending_turns(self, agent: str, session: str) -> tuple[tuple[int, Turn], ...]:
+        return self._talk.pending_turns(agent, session)
 
     def last_turns(
         self, agent: str, session: str, count: int, *, before: int | None = None

@@ -5,6 +5,7 @@ What is written is read and laid out first, so that nothing is refused once some
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -14,7 +15,7 @@ from typing import TypeAlias
 from mentis.errors import StoreDamaged, StoreError
 from mentis.values.digest import digest
 from mentis.values.part import MediaPart, Part, TextPart
-from mentis.values.turn import Turn
+from mentis.values.turn import Turn, is_turning_point
 from mentis.values.turn_writes import TurnWrites, emptied
 
 from .column import read_value, write_value
@@ -27,18 +28,21 @@ _NEXT = "SELECT coalesce(max(number) + 1, 0) FROM turns WHERE agent = ? AND sess
 _TURN = "SELECT turn FROM turns WHERE agent = ? AND session = ? AND number = ?"
 # With whether any of them has an attachment, so that it is not looked for where there is none.
 _TURNS = """
-SELECT number, turn, EXISTS (SELECT 1 FROM turn_media WHERE agent = ? AND session = ?)
-FROM turns WHERE agent = ? AND session = ? ORDER BY number
+SELECT number, turn, EXISTS (
+    SELECT 1 FROM turn_media WHERE agent = ? AND session = ? AND number >= ? AND number < ?)
+FROM turns WHERE agent = ? AND session = ? AND number >= ? AND number < ? ORDER BY number
 """
 _LAST_TURNS = """
 SELECT number, turn FROM turns WHERE agent = ? AND session = ? AND number < ?
 ORDER BY number DESC LIMIT ?
 """
-_TITLES = """
-SELECT number FROM turns WHERE agent = ? AND session = ? AND number >= ? AND turn LIKE ?
-ORDER BY number
+# All but what was said, whole and next, as most is; what is in quotes in a text is written otherwise.
+_NOTED = """
+SELECT number, turn FROM turns WHERE agent = ? AND session = ? AND number >= ? AND number < ?
+AND turn NOT LIKE ? AND turn NOT LIKE ? ORDER BY number
 """
-_TITLE = '%"kind":"title"%'  # as it is written; what is in quotes in a text is written otherwise
+_PLAIN = '%"state":"complete","kind":"said","replaces":null,"until":null'
+_PLAINS = (f"{_PLAIN}}}", f'{_PLAIN},"author":"%"}}')
 _MOST_TURNS = 2**31 - 1
 # From one name to the next in the index, each by its first turn: long talks are not walked through.
 _SESSIONS = """
@@ -64,7 +68,7 @@ DELETE FROM media WHERE agent = ? AND digest = ? AND NOT EXISTS (
 """
 _MEDIA = """
 SELECT number, part, digest, data FROM turn_media JOIN media USING (agent, digest)
-WHERE agent = ? AND session = ? ORDER BY number, part
+WHERE agent = ? AND session = ? AND number >= ? AND number < ? ORDER BY number, part
 """
 _HINT = "somebody changed the database; put a backup in its place"
 
@@ -140,7 +144,18 @@ def write_turns(
     return write
 
 
-_SESSIONS_KEPT = 128
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    """Numbers, up to an `end`, of turns that are asked for by what they are."""
+
+    end: int = 0
+    points: tuple[int, ...] = ()
+    titles: tuple[int, ...] = ()
+    pending: tuple[int, ...] = ()
+
+
+_STRETCHES_KEPT = 128
+_Stretch: TypeAlias = tuple[str, str, int, int]  # agent, session, first, and the one behind the last
 
 
 class TurnReader:
@@ -148,22 +163,26 @@ class TurnReader:
 
     def __init__(self, read: _Read) -> None:
         self._read = read
-        self._last: dict[tuple[str, str], tuple[Sequence[Row], list[Turn]]] = {}
-        self._titles: dict[tuple[str, str], tuple[int, tuple[int, ...]]] = {}
+        self._last: dict[_Stretch, tuple[Sequence[Row], list[Turn]]] = {}
+        self._noted: dict[tuple[str, str], _Noted] = {}
 
-    def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
+    def turns(
+        self, agent: str, session: str, *, since: int = 0, before: int | None = None
+    ) -> tuple[Turn, ...]:
         where = f"a turn of session `{session}` of `{agent}`"
-        found = self._read(_TURNS, (agent, session, agent, session))
+        first = max(since, 0)
+        of = (agent, session, first, _MOST_TURNS if before is None else min(before, _MOST_TURNS))
+        found = self._read(_TURNS, (*of, *of))
         rows = [(number, text) for number, text, _ in found]
         attached = bool(found and found[0][2])
         data: defaultdict[int, _Bytes] = defaultdict(dict)
         names: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
         # After the turns: each has its attachments before it is there.
-        for number, part, name, content in self._read(_MEDIA, (agent, session)) if attached else ():
+        for number, part, name, content in self._read(_MEDIA, of) if attached else ():
             data[number][part] = content
             names[number].append((part, name))
-        turns = self._known(agent, session, rows) if not names else []
-        for place, (number, text) in enumerate(rows[len(turns) :], start=len(turns)):
+        turns = self._known(of, rows) if not names else []
+        for place, (number, text) in enumerate(rows[len(turns) :], start=first + len(turns)):
             if (number, type(text)) != (place, str):
                 raise StoreDamaged(
                     f"{where} is not in its place: the one after {place} others has the number"
@@ -176,8 +195,11 @@ class TurnReader:
                 turn, held = read_value(Turn, text, where=where), data.get(number, {})
                 turn = _READ.keep(row, _with(turn, held) if held else turn)
             turns.append(turn)
-        self._keep(agent, session, [] if names else rows, turns)
+        self._keep(of, [] if names else rows, turns)
         return tuple(turns)
+
+    def count(self, agent: str, session: str) -> int:
+        return self._read(_NEXT, (agent, session))[0][0]
 
     def last_turns(
         self, agent: str, session: str, count: int, *, before: int | None = None
@@ -188,26 +210,53 @@ class TurnReader:
         return tuple((number, _read_text(text, where)) for number, text in rows[::-1])
 
     def title(self, agent: str, session: str) -> str:
-        start, numbers = self._titles.get((agent, session), (0, ()))
-        end: int = self._read(_NEXT, (agent, session))[0][0]
-        if start < end:
-            fresh = self._read(_TITLES, (agent, session, start, _TITLE))
-            numbers = (*numbers, *(number for (number,) in fresh if number < end))
-            self._titles[agent, session] = end, numbers
-        for number in reversed(numbers):  # an erased one says nothing, and is none any more
+        for number in reversed(self._look_through(agent, session).titles):
             ((_, turn),) = self.last_turns(agent, session, 1, before=number + 1)
-            if turn.kind == "title" and turn.parts:
+            if turn.parts:  # an erased one says nothing, and is none any more
                 return turn.text
         return ""
 
-    def _keep(self, agent: str, session: str, rows: Sequence[Row], turns: list[Turn]) -> None:
-        self._last[agent, session] = (rows, turns)
-        while len(self._last) > _SESSIONS_KEPT:
+    def turning_points(
+        self, agent: str, session: str, count: int, *, before: int
+    ) -> tuple[tuple[int, Turn], ...]:
+        points = self._look_through(agent, session).points
+        chosen = points[: bisect_left(points, before)][-count:] if count > 0 else ()
+        found = (self.last_turns(agent, session, 1, before=number + 1) for number in chosen)
+        return tuple(one for last in found for one in last)
+
+    def pending_turns(self, agent: str, session: str) -> tuple[tuple[int, Turn], ...]:
+        noted, found = self._look_through(agent, session), list[tuple[int, Turn]]()
+        for number in noted.pending:
+            turns = self.turns(agent, session, since=number, before=number + 1)
+            found += [(number, turn) for turn in turns if turn.state == "pending"]
+        still = tuple(number for number, _ in found)  # what has ended stays so
+        self._noted[agent, session] = replace(noted, pending=still)
+        return tuple(found)
+
+    def _look_through(self, agent: str, session: str) -> _Noted:
+        """What is new is looked through; what a turn is never changes afterwards."""
+        known = self._noted.get((agent, session), _Noted())
+        end = self.count(agent, session)
+        if known.end < end:
+            where = f"a turn of session `{session}` of `{agent}`"
+            rows = self._read(_NOTED, (agent, session, known.end, end, *_PLAINS))
+            fresh = [(number, _read_text(str(text), where)) for number, text in rows]
+            known = self._noted[agent, session] = _Noted(
+                end,
+                (*known.points, *(at for at, turn in fresh if is_turning_point(turn))),
+                (*known.titles, *(at for at, turn in fresh if turn.kind == "title")),
+                (*known.pending, *(at for at, turn in fresh if turn.state == "pending")),
+            )
+        return known
+
+    def _keep(self, of: _Stretch, rows: Sequence[Row], turns: list[Turn]) -> None:
+        self._last[of] = (rows, turns)
+        while len(self._last) > _STRETCHES_KEPT:
             self._last.pop(next(iter(self._last)), None)
 
-    def _known(self, agent: str, session: str, rows: Sequence[Row]) -> list[Turn]:
+    def _known(self, of: _Stretch, rows: Sequence[Row]) -> list[Turn]:
         """Those that were read before and stand as they did; attachments are looked at anew."""
-        before, turns = self._last.get((agent, session), ([], []))
+        before, turns = self._last.get(of, ([], []))
         same, most = 0, min(len(before), len(rows))
         while same < most:  # halved, for two lists are compared far faster than their items
             middle = (same + most + 1) // 2

@@ -122,7 +122,7 @@ def _tell(parts: AgentParts, session: str, stimulus: Stimulus) -> LiveInstructio
     """How things stand now, as one text. It blocks."""
     present = parts.look()
     record, live = parts.record, parts.sources.settings
-    history = with_others(record, live, told_history(record, session), stimulus)
+    history = with_others(record, live, told_history(record, parts.models, session), stimulus)
     news = news_for_turn(
         parts.record, parts.acting, parts.sources.settings, session=session, stimulus=stimulus
     )
@@ -148,7 +148,7 @@ def _record(
     inner: str,
 ) -> Entry:
     """Bind what the voice was told. It blocks."""
-    number = len(record.turns(session))
+    number = record.ledger.count_turns(record.agent, session)
     turn = {"session": session, "number": number, "inner": inner, **mode_fields(told.stimulus)}
     body: dict[str, object] = {
         "turn": turn,

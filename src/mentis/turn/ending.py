@@ -289,7 +289,7 @@ def store_message(record: AgentRecord, session: str, stimulus: Stimulus) -> int:
     Of what nobody said only the number is taken that its answer will have, or one after it.
     """
     if stimulus.inner:
-        return len(record.turns(session))
+        return record.ledger.count_turns(record.agent, session)
     return record.ledger.add_turn(record.agent, session, question_turn(stimulus, "pending"))
 
 

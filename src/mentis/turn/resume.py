@@ -41,7 +41,7 @@ def resumed_history(record: AgentRecord, session: str, number: int) -> Conversat
 
 
 def turns_told_now(
-    record: AgentRecord, turns: Sequence[Turn], numbers: Sequence[int]
+    record: AgentRecord, turns: Sequence[Turn] | Mapping[int, Turn], numbers: Sequence[int]
 ) -> tuple[tuple[Turn, ...], tuple[int, ...], tuple[int, ...]]:
     """The turns of these numbers, as the model is told them now, their numbers, and the places of
     those that say something else than is kept. It blocks.

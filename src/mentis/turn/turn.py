@@ -20,6 +20,7 @@ from mentis.ask.inquiry import PassedOver, may_pass
 from mentis.ask.models import Models
 from mentis.ask.reservation import release_after
 from mentis.compose.compose import Composition
+from mentis.compose.history import history_tokens
 from mentis.errors import (
     BadInput,
     BudgetReached,
@@ -33,8 +34,8 @@ from mentis.record.agent_record import AgentRecord
 from mentis.record.clock_entries import note_jump
 from mentis.record.inputs import ComposedPrompt, ConversationHistory, PromptInputs, compose_inputs
 from mentis.record.other_sessions import with_other_sessions
+from mentis.record.recent_thread import read_thread
 from mentis.record.stored_turns import answer_turns
-from mentis.record.threads import told_numbers
 from mentis.record.turn_steps import JournalledCall, JournalledStep, StepJournal
 from mentis.settings.sources import LiveSettings
 from mentis.telemetry.names import MODE
@@ -50,6 +51,7 @@ from mentis.values.rendering import Rendering
 from mentis.values.reply import AgainDelta, CallDelta, EndDelta, Reply, ResultDelta, TextDelta
 from mentis.values.route import Route
 from mentis.values.trust import Trust
+from mentis.values.turn import Turn
 from mentis.values.value import Value
 
 from .agent_parts import AgentParts
@@ -305,14 +307,14 @@ async def begin(
 
 
 def read_history(
-    record: AgentRecord, live: LiveSettings, stimulus: Stimulus, place: Place
+    record: AgentRecord, live: LiveSettings, models: Models, stimulus: Stimulus, place: Place
 ) -> ConversationHistory:
     """The conversation so far, and what is told of others. It blocks."""
     if stimulus.resumes is not None:
         told = resumed_history(record, place.session, stimulus.resumes)
     else:
         own = None if stimulus.inner else place.number
-        told = told_history(record, place.session, stimulus.replaces, own=own)
+        told = told_history(record, models, place.session, stimulus.replaces, own=own)
     return with_others(record, live, told, stimulus)
 
 
@@ -325,14 +327,32 @@ def with_others(
 
 
 def told_history(
-    record: AgentRecord, session: str, before: int | None = None, *, own: int | None = None
+    record: AgentRecord,
+    models: Models,
+    session: str,
+    before: int | None = None,
+    *,
+    own: int | None = None,
 ) -> ConversationHistory:
     """The conversation so far, as the model is told it now; up to `before`, if given, and without
-    the message that is its `own`. It blocks.
+    the message that is its `own`. Of a long one only the end is read that a prompt has room for. It
+    blocks.
     """
-    turns = record.turns(session)
-    numbers = tuple(number for number in told_numbers(turns, before) if number != own)
-    return ConversationHistory(session, *turns_told_now(record, turns, numbers))
+    thread = read_thread(record, session, partial(_fills, models), before)
+    numbers = tuple(number for number in thread.told if number != own)
+    told = turns_told_now(record, thread.turns, numbers)
+    return ConversationHistory(session, *told, earlier=thread.earlier)
+
+
+def _fills(models: Models, turns: Sequence[Turn]) -> bool:
+    """Whether these alone are more than any route has room for."""
+    routes = {route.name: route for route in (models.route, *models.fallbacks)}
+    if models.correction is not None:
+        routes[models.correction.name] = models.correction
+    return all(
+        history_tokens(turns, models.counter(route)) > route.context_tokens
+        for route in routes.values()
+    )
 
 
 # Recall
@@ -360,7 +380,8 @@ def look_around(
     """All of it at once: to go to another thread and back takes longer than to look. It blocks."""
     record, live = parts.record, parts.sources.settings
     with record.ledger.together():
-        history, news = read_history(record, live, stimulus, place), find_news()
+        history = read_history(record, live, parts.models, stimulus, place)
+        news = find_news()
     now = parts.look()
     scope = recall_scope(parts.recaller, parts.acting, now, stimulus, session=place.session)
     return TurnOutset(now, history, scope, news)

@@ -50,6 +50,11 @@ class Turn(Value):
         return guest_name(self.author) if self.author else names[self.role]
 
 
+def is_turning_point(turn: Turn) -> bool:
+    """Whether it says what is told of the turns before it: it stands for some, or replaces some."""
+    return turn.kind == "summary" or turn.replaces is not None
+
+
 def guest_name(author: str) -> str:
     """Never a bare name: anybody can call themself like the owner, or like the agent."""
     plain = "".join(c if c.isprintable() and c not in _NO_NAME else " " for c in author)

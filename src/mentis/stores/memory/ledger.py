@@ -33,7 +33,7 @@ from mentis.values.lease import Lease
 from mentis.values.mark import Mark
 from mentis.values.part import MediaPart
 from mentis.values.tally import Tally
-from mentis.values.turn import Turn
+from mentis.values.turn import Turn, is_turning_point
 from mentis.values.turn_writes import TurnWrites
 
 _Sessions: TypeAlias = dict[tuple[str, str], tuple[Turn, ...]]  # by agent and session
@@ -129,8 +129,24 @@ class LedgerInMemory:
             self._turns.update(self._changed(agent, writes))
             return len(self._turns[agent, session]) - 1
 
-    def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
-        return self._turns.get((agent, session), ())
+    def turns(
+        self, agent: str, session: str, *, since: int = 0, before: int | None = None
+    ) -> tuple[Turn, ...]:
+        return self._turns.get((agent, session), ())[since:before]
+
+    def count_turns(self, agent: str, session: str) -> int:
+        return len(self.turns(agent, session))
+
+    def turning_points(
+        self, agent: str, session: str, count: int, *, before: int
+    ) -> tuple[tuple[int, Turn], ...]:
+        numbered = enumerate(self.turns(agent, session, before=before))
+        found = [(number, _without_bytes(turn)) for number, turn in numbered if is_turning_point(turn)]
+        return tuple(found[-count:])
+
+    def pending_turns(self, agent: str, session: str) -> tuple[tuple[int, Turn], ...]:
+        numbered = enumerate(self.turns(agent, session))
+        return tuple((number, turn) for number, turn in numbered if turn.state == "pending")
 
     def last_turns(
         self, agent: str, session: str, count: int, *, before: int | None = None

@@ -347,6 +347,7 @@ class _Reading:
             sessions=tuple(one.session for one in told) if row.woven else (),
             diary=self._placed(places_in(row.diary)),
             recaps=self._placed(places_in(row.recaps)),
+            earlier=row.earlier,
         )
         return self._with_thread(history, self._talk(session))
 
