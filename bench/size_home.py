@@ -23,9 +23,11 @@ from mentis.engines.embedders import open_embedder
 from mentis.ledger.guardian.examples import good_window
 from mentis.memories.memories import open_memories
 from mentis.record.record import Record, open_record
+from mentis.record.window_state import state_fields
 from mentis.stores.sqlite.memories import SqliteMemories
 from mentis.values.cognition import Memory
 from mentis.values.entry import LEDGER_FIELDS, Draft, Entry
+from mentis.values.guardian import CYCLE_LENGTH, GuardianState
 from mentis.values.memories import Vector, text_digest
 from mentis.values.part import TextPart
 from mentis.values.trust import Trust
@@ -117,10 +119,7 @@ def _write_entries(record: Record, contents: HomeContents) -> None:
             record.agent, drafts, record.stamp(), turns=TurnWrites(TALK, turns=tuple(said))
         )
     for numbers in _batches(range(contents.entries - exchanges), _BATCH):
-        drafts = [
-            Draft("window", "bench", {"window": {**good_window(), "goal": _asked(n)}}, "mentis")
-            for n in numbers
-        ]
+        drafts = [_window_draft(n) for n in numbers]
         record.ledger.append(record.agent, drafts, record.stamp())
 
 
@@ -128,6 +127,13 @@ def _turn_draft(entry: Entry, number: int) -> Draft:
     kept = {name: value for name, value in entry.body.items() if name not in LEDGER_FIELDS}
     told = {"number": number * 2, "session": TALK, "stop": "end"}
     return Draft(entry.kind, entry.source, cast("Any", {**kept, "turn": told}), entry.ruleset)
+
+
+def _window_draft(number: int) -> Draft:
+    """A window as it is kept: with the state that it met."""
+    state = GuardianState(step=number // CYCLE_LENGTH + 1, cycle=number % CYCLE_LENGTH + 1)
+    window = {**good_window(), "goal": _asked(number)}
+    return Draft("window", "bench", {"window": window, "state": state_fields(state)}, "mentis")
 
 
 def _exchange(number: int) -> tuple[Turn, Turn]:

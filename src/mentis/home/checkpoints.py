@@ -77,6 +77,7 @@ class CheckpointedLedger:
         self.snapshot, self.together = store.snapshot, store.together
         self.entries, self.latest, self.head = store.entries, store.latest, store.head
         self.find, self.find_delivery, self.hashes = store.find, store.find_delivery, store.hashes
+        self.last_of = store.last_of
         self.dropped_as, self.dropped_deliveries = store.dropped_as, store.dropped_deliveries
         self.forget_delivery = store.forget_delivery
         self.count, self.tally, self.gaps = store.count, store.tally, store.gaps

@@ -102,6 +102,14 @@ class Entries(Protocol):
         """
         ...
 
+    def last_of(
+        self, agent: str, kinds: Collection[str], fields: Collection[str], *, before: int
+    ) -> Iterator[Entry]:
+        """The kept entries before an index that are of one of these kinds, or have a body field of
+        one of these names; the newest first, read as they are asked for, and no other is.
+        """
+        ...
+
     def find(self, agent: str, index: int) -> Entry | None: ...
 
     def find_delivery(self, agent: str, delivery: str) -> Entry | None: ...

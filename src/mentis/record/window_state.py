@@ -30,6 +30,7 @@ from mentis.values.tally import Tally
 WINDOW = "window"
 TURN = "turn"  # may carry a window of the model's own
 BREACH = "breach"
+_JUDGED = "judgement"
 _CYCLE = re.compile(r"([1-5])/5")
 UNSURE = "unacknowledged"  # after a window of which nobody knows whether it was kept
 # After one of these the next window is a recovery.
@@ -161,7 +162,7 @@ def _breaks(entry: Entry) -> bool:
     if entry.kind in _BREACHES:
         return True
     named = entry.fields
-    refused = "judgement" in named and WINDOW not in named
+    refused = _JUDGED in named and WINDOW not in named
     return entry.kind == TURN and refused and "refusal" not in named and "fork" not in named
 
 
@@ -175,14 +176,13 @@ def _telling(store: Entries, agent: str, head: Head) -> tuple[list[Entry], bool]
     And whether that is all there is to know: false when the chain begins with older entries gone.
     """
     later: list[Entry] = []
-    for entry in backwards(agent, store, head.index + 1):
+    kinds = (WINDOW, IMPORT, UNSURE, *_BREACHES)
+    for entry in store.last_of(agent, kinds, (WINDOW, _JUDGED), before=head.index + 1):
         if _carries(entry) or entry.kind == UNSURE or _breaks(entry):
             later.append(entry)
         if _carries(entry) and _kept_state(entry) is not None:
             return later[::-1], True
-        if entry.index == 0:
-            return later[::-1], True
-    return later[::-1], False
+    return later[::-1], store.find(agent, 0) is not None
 
 
 def with_origins(tally: Tally, places: Sequence[OriginPlace]) -> Tally:

@@ -85,6 +85,7 @@ INSERT INTO marks (agent, kind, key, value) VALUES (?, ?, ?, ?)
 ON CONFLICT (agent, kind, key) DO UPDATE SET value = excluded.value
 """
 _CLEAR_MARK = "DELETE FROM marks WHERE agent = ? AND kind = ? AND key = ?"
+_FEW = 4
 _BATCH = 256
 _HASH_BATCH = 4096
 
@@ -323,6 +324,21 @@ class SqlLedger:
         chosen = f"{SELECT}{_OF_KIND}" if kind else SELECT
         rows = self._engine.read(f"{chosen} ORDER BY idx DESC LIMIT ?", (*where, count))
         return tuple(map(to_entry, reversed(rows)))
+
+    def last_of(
+        self, agent: str, kinds: Collection[str], fields: Collection[str], *, before: int
+    ) -> Iterator[Entry]:
+        named = [f'%"{name}":%' for name in fields]
+        chosen = (f"kind IN ({', '.join('?' * len(kinds))})", *("fields LIKE ?" for _ in named))
+        statement = f"{SELECT} AND idx < ? AND ({' OR '.join(chosen)}) ORDER BY idx DESC LIMIT ?"
+        count = _FEW
+        while True:
+            rows = self._engine.read(statement, (agent, before, *kinds, *named, count))
+            found = [to_entry(row) for row in rows]
+            yield from (e for e in found if e.kind in kinds or e.fields.keys() & fields)
+            if len(found) < count:
+                return
+            before, count = found[-1].index, min(count * 4, _BATCH)
 
     def find(self, agent: str, index: int) -> Entry | None:
         rows = self._engine.read(f"{SELECT} AND idx = ?", (agent, index))

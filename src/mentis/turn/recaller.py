@@ -24,6 +24,7 @@ from mentis.tools.own_memories import OwnMemories
 from mentis.tools.skill_texts import SKILLS, has_skills
 from mentis.values.block import Mode
 from mentis.values.mark import Mark
+from mentis.values.memories import MemoryListing
 from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.residency import Residency
 from mentis.values.selection import SelectionLimits
@@ -43,6 +44,7 @@ RESIDENCY = "residency"  # the kind of mark
 _MESSAGES = "message_"
 _ALWAYS = ("read_skill",)  # is there only where there are skills
 _MOST_RECAPS = 3  # of other conversations
+_ANY = MemoryListing(states=())
 _MOST_WRITTEN = 5  # memories written since, told before anybody asks for them
 
 
@@ -248,7 +250,7 @@ class Recaller:
         ground = self._ground
         if ground.settings.model.memories.store != "sqlite":
             return True  # whoever looks there opens it
-        return SqliteMemories(ground.database).count(ground.agent) > 0
+        return bool(SqliteMemories(ground.database).page(ground.agent, _ANY, count=1))
 
     def _opened(self) -> RecallSources:
         from .recall_sources import (

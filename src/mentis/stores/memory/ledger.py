@@ -220,6 +220,13 @@ class LedgerInMemory:
             found = [entry for entry in found[-LOOKED_BACK:] if entry.kind == kind]
         return tuple(found[-count:]) if count > 0 else ()
 
+    def last_of(
+        self, agent: str, kinds: Collection[str], fields: Collection[str], *, before: int
+    ) -> Iterator[Entry]:
+        for entry in reversed(self._chain(agent).kept):
+            if entry.index < before and (entry.kind in kinds or entry.fields.keys() & fields):
+                yield entry
+
     def find(self, agent: str, index: int) -> Entry | None:
         return next((e for e in self._chain(agent).kept if e.index == index), None)
 
