@@ -117,9 +117,10 @@ class GeminiReader(Frank):
 
     def _candidate(self, candidate: Mapping[str, object]) -> tuple[Delta, ...]:
         parts = list_in(object_in(candidate.get("content")).get("parts"))
-        deltas: tuple[Delta, ...] = self._part(object_in(parts[0])) if parts else ()
-        for part in parts[1:]:
-            deltas += self._part(object_in(part))
+        if len(parts) == 1:  # as in most events
+            deltas = self._part(object_in(parts[0]))
+        else:
+            deltas = tuple(delta for part in parts for delta in self._part(object_in(part)))
         if reason := candidate.get("finishReason") or candidate.get("finish_reason"):
             self._end(text_in(reason), candidate)
         return deltas
@@ -127,6 +128,10 @@ class GeminiReader(Frank):
     def _part(self, part: Mapping[str, object]) -> tuple[Delta, ...]:
         text = part.get("text")
         if type(text) is str and len(part) == 1:
+            pieces = self._draft.pieces
+            if text and pieces and (last := pieces[-1]).kind == "text" and not last.state:
+                last.texts.append(text)  # it goes on, as most do
+                return (TextDelta(text),)
             return self._text(text, "", thought=False)
         signature = text_in(_either(part, "thoughtSignature", "thought_signature"))
         if type(text) is str:

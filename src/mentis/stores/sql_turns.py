@@ -155,7 +155,9 @@ class _Noted:
 
 
 _STRETCHES_KEPT = 128
-_Stretch: TypeAlias = tuple[str, str, int, int]  # agent, session, first, and the one behind the last
+_Stretch: TypeAlias = tuple[
+    str, str, int, int
+]  # agent, session, first, and the one behind the last
 
 
 class TurnReader:

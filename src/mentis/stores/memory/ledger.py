@@ -141,7 +141,9 @@ class LedgerInMemory:
         self, agent: str, session: str, count: int, *, before: int
     ) -> tuple[tuple[int, Turn], ...]:
         numbered = enumerate(self.turns(agent, session, before=before))
-        found = [(number, _without_bytes(turn)) for number, turn in numbered if is_turning_point(turn)]
+        found = [
+            (number, _without_bytes(turn)) for number, turn in numbered if is_turning_point(turn)
+        ]
         return tuple(found[-count:])
 
     def pending_turns(self, agent: str, session: str) -> tuple[tuple[int, Turn], ...]:
