@@ -21,8 +21,10 @@ class CountingLedger(LedgerInMemory):
         super().__init__()
         self.read = 0
 
-    def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
-        found = super().turns(agent, session)
+    def turns(
+        self, agent: str, session: str, *, since: int = 0, before: int | None = None
+    ) -> tuple[Turn, ...]:
+        found = super().turns(agent, session, since=since, before=before)
         self.read += len(found)
         return found
 

@@ -82,9 +82,8 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
 ) -> Composition:
     """Choose, fill and order the blocks, then add as much history as fits.
 
-    What lasts goes to `system_instruction`, what changes every turn to `runtime_ctx`, so that the
-    beginning stays the same bytes. `budget` says what goes first where room is short; steps so far
-    (`continuation`) never do. `secret` makes the marks, `fences_results` those around results.
+    What lasts goes first, so that the beginning stays the same bytes. `budget` says what goes where
+    room is short, never `continuation`. `secret` makes marks, `fences_results` those of results.
     """
     occasion = _occasion(variant, persona, mode_named(mode), policies)
     memo = memo_for(occasion, library, persona, profile, computed, counter, secret)
@@ -98,14 +97,7 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     builder = partial(builder, computed=computed, secret=secret)
     opening = _open(memo, occasion, library, builder, given=runtime_vars, persona=persona)
     plan = _plan(layout, matter, opening, facts=facts, counter=counter)
-    kept = _fit(
-        plan,
-        matter.history,
-        counter,
-        earlier=earlier,
-        context=context_tokens,
-        reserve=reserve_tokens,
-    )
+    kept = _fit(plan, matter, counter, earlier=earlier, room=(context_tokens, reserve_tokens))
     trace = Trace(
         library=library.revision,
         variant=variant,
@@ -199,23 +191,21 @@ def _request(
 
 
 def _fit(
-    plan: BudgetPlan,
-    history: tuple[Turn, ...],
-    counter: TokenCounter,
-    *,
-    earlier: int,
-    context: int,
-    reserve: int,
+    plan: BudgetPlan, matter: Matter, counter: TokenCounter, *, earlier: int, room: tuple[int, int]
 ) -> KeptHistory:
-    """Cut until it fits; what is left of the room after that is the conversation's."""
+    """Cut until it fits into the room, of which the answer takes a part; what is left after that
+    is the conversation's.
+    """
+    history = matter.history
+    context, reserve = room
     framing = _messages(plan) * FRAMING_TOKENS
     limit = context - reserve - framing
     if plan.gives_way:
         plan.cut_down(limit - history_tokens(history, counter), before_history=True)
     plan.cut_down(limit)
-    room = limit - plan.needed_tokens
-    if room >= 0:
-        return keep_newest(history, room, counter, earlier=earlier)
+    left = limit - plan.needed_tokens
+    if left >= 0:
+        return keep_newest(history, left, counter, earlier=earlier)
     needed = plan.needed_tokens + framing
     parts = ", ".join(f"{name} {count.tokens}" for name, count in plan.tokens.items())
     raise ComposeError(

@@ -42,7 +42,7 @@ def read_thread(
         first = max(start - size, 0) // _PIECE * _PIECE
         read = {**_stretch(record, session, first, start), **read}
         start, size = first, size * 2
-        turns = _with_turning_points(record, session, read, start, before)
+        turns = _with_turning_points(record, session, read, start=start, before=before)
         told = told_in(turns, before)
         since = _since(turns, told)
         said = tuple(number for number in told if number >= start)
@@ -61,7 +61,12 @@ def _stretch(record: AgentRecord, session: str, first: int, end: int) -> dict[in
 
 
 def _with_turning_points(
-    record: AgentRecord, session: str, read: Mapping[int, Turn], start: int, before: int | None
+    record: AgentRecord,
+    session: str,
+    read: Mapping[int, Turn],
+    *,
+    start: int,
+    before: int | None,
 ) -> dict[int, Turn]:
     """What was read, and of what was not as much as tells which summary counts."""
     count, turns = 0, dict(read)

@@ -36,7 +36,7 @@ _LAST_TURNS = """
 SELECT number, turn FROM turns WHERE agent = ? AND session = ? AND number < ?
 ORDER BY number DESC LIMIT ?
 """
-# All but what was said, whole and next, as most is; what is in quotes in a text is written otherwise.
+# All but what was said, whole and next, as most is; quotes inside of a text are written otherwise.
 _NOTED = """
 SELECT number, turn FROM turns WHERE agent = ? AND session = ? AND number >= ? AND number < ?
 AND turn NOT LIKE ? AND turn NOT LIKE ? ORDER BY number

@@ -307,7 +307,7 @@ async def begin(
 
 
 def read_history(
-    record: AgentRecord, live: LiveSettings, models: Models, stimulus: Stimulus, place: Place
+    record: AgentRecord, live: LiveSettings, models: Models, stimulus: Stimulus, *, place: Place
 ) -> ConversationHistory:
     """The conversation so far, and what is told of others. It blocks."""
     if stimulus.resumes is not None:
@@ -380,7 +380,7 @@ def look_around(
     """All of it at once: to go to another thread and back takes longer than to look. It blocks."""
     record, live = parts.record, parts.sources.settings
     with record.ledger.together():
-        history = read_history(record, live, parts.models, stimulus, place)
+        history = read_history(record, live, parts.models, stimulus, place=place)
         news = find_news()
     now = parts.look()
     scope = recall_scope(parts.recaller, parts.acting, now, stimulus, session=place.session)
