@@ -27,8 +27,12 @@ def at_terminal(
     environ: Mapping[str, str],
     presses: Sequence[tuple[str, str]] = (),
     size: tuple[int, int] = (80, 24),
+    listening: bool = True,
 ) -> tuple[int, str]:
-    """Run Python code there; each of `presses` is a text that is waited for, and the key then."""
+    """Run Python code there; each of `presses` is a text that is waited for, and the key then.
+
+    The first is pressed once it listens for single keys, unless that is not waited for.
+    """
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
     process = subprocess.Popen(
@@ -46,7 +50,8 @@ def at_terminal(
         while (piece := _read(leader)) is not None:
             seen += piece
             if waiting and waiting[0][0] in seen:
-                _press(leader, waiting.pop(0)[1])
+                _press(leader, waiting.pop(0)[1], listening=listening)
+                listening = True
         return process.wait(timeout=_WAIT), seen.replace("\r\n", "\n")
     finally:
         process.kill()
@@ -58,10 +63,10 @@ def _sizeless(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if name not in ("COLUMNS", "LINES")}
 
 
-def _press(leader: int, key: str) -> None:
-    """Once single keys are read: what was pressed before that is thrown away."""
+def _press(leader: int, key: str, *, listening: bool) -> None:
+    """Once single keys are read: what was pressed before that may be thrown away."""
     for _ in range(int(_WAIT / 0.01)):
-        if not termios.tcgetattr(leader)[3] & termios.ICANON:
+        if not listening or not termios.tcgetattr(leader)[3] & termios.ICANON:
             break
         select.select([], [], [], 0.01)
     os.write(leader, key.encode())

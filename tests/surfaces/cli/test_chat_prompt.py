@@ -139,6 +139,27 @@ main(["--home", {str(chat.home)!r}, "chat"])
     assert history(chat.home) == ["Hello", "Already?"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no ptys")
+def test_a_message_that_is_typed_before_the_program_listens_is_sent(chat: ChatScreen) -> None:
+    """The terminal makes a line feed of Enter as long as nobody tells it otherwise."""
+    from tests.terminal import at_terminal
+
+    scripted(chat.home, "Already?")
+    code = f"""
+import select, sys
+print("STARTING", flush=True)
+assert select.select([sys.stdin], [], [], 30)[0], "nothing was typed"
+from mentis.surfaces.cli.main import main
+main(["--home", {str(chat.home)!r}, "chat"])
+"""
+    presses = [("STARTING", "Hello\nthere\r"), ("[entry 0", CTRL_D)]
+    status, seen = at_terminal(
+        code, cwd=chat.home, environ=os.environ, presses=presses, listening=False
+    )
+    assert status == 0, seen
+    assert history(chat.home) == ["Hello\nthere", "Already?"]
+
+
 def test_what_was_typed_is_there_again_for_the_owner_of_the_home_alone(chat: ChatScreen) -> None:
     assert chat("Hello\r", CTRL_D) == 0
     file = chat.home / "chat-history"

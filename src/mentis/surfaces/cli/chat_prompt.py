@@ -15,12 +15,15 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.typeahead import store_typeahead
+from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
-from mentis.system.terminals import keys_unseen
+from mentis.system.terminals import keys_unseen, typed_before
 
 from .answer_screen import AnswerTerminal
 from .chat_terminal import YOU, WordChoice
@@ -37,6 +40,8 @@ class PromptTerminal(AnswerTerminal):
         self._session = _open_session(history)
         super().__init__(self._size)
         self._kept = ExitStack()  # keys that are pressed before there is a prompt
+        self.keep_keys()
+        store_typeahead(self._session.input, _early_keys(typed_before()))
 
     def keep_keys(self) -> None:
         self._kept.close()
@@ -109,6 +114,15 @@ def _keys() -> KeyBindings:
     keys.add("escape", "enter")(new_line)
     keys.add("c-j")(new_line)
     return keys
+
+
+def _early_keys(typed: str) -> list[KeyPress]:
+    """Keys of somebody who did not wait: one message, which Enter at its end sends."""
+    presses: list[KeyPress] = []
+    parser = Vt100Parser(presses.append)
+    parser.feed(f"{typed[:-1]}\r" if typed.endswith("\n") else typed)
+    parser.flush()
+    return presses
 
 
 class SlashCompleter(Completer):
