@@ -93,6 +93,19 @@ def test_a_name_stands_before_plain_words_and_above_everything_else() -> None:
     assert shown("- one\n- two") == ["A*da:", "", " • one", " • two"]
 
 
+def test_one_empty_line_stands_before_a_table_and_after_it() -> None:
+    shown = markdown_lines("Water:\n\n| plant | litres |\n|---|---|\n| basil | 1 |\n\nDone.", 40)
+    assert [STYLE.sub("", line).rstrip() for line in shown] == [
+        "Water:",
+        "",
+        "plant  litres",
+        "─────────────",
+        "basil  1",
+        "",
+        "Done.",
+    ]
+
+
 # The screen
 
 

@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Heading, ListItem, Markdown, MarkdownElement
+from rich.markdown import (
+    CodeBlock,
+    Heading,
+    ListItem,
+    Markdown,
+    MarkdownElement,
+    TableElement,
+)
 from rich.padding import Padding
 from rich.segment import Segment
 from rich.syntax import Syntax
+from rich.table import Table
 
 _NUMBER_WIDTH = 4
 
@@ -52,6 +60,16 @@ class _Item(ListItem):
             yield Segment("\n")
 
 
+class _PlainTable(TableElement):
+    """Without the empty lines that its frame would be."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for part in super().__rich_console__(console, options):
+            if isinstance(part, Table):
+                part.show_edge = False
+            yield part
+
+
 class AnswerMarkdown(Markdown):
     """Where a link leads is said: no text may hide it."""
 
@@ -61,6 +79,7 @@ class AnswerMarkdown(Markdown):
         "fence": _PlainCode,
         "code_block": _PlainCode,
         "list_item_open": _Item,
+        "table_open": _PlainTable,
     }
 
     def __init__(self, text: str) -> None:
