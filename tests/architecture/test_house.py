@@ -203,10 +203,15 @@ def test_settings_that_no_page_names_are_found(names: ModuleType, tmp_path: Path
     assert names.settings_without_page(tmp_path) == ["limits.bytes"]
 
 
+def test_every_setting_in_force_is_named_on_a_guide_concept_or_example(names: ModuleType) -> None:
+    assert names.settings_without_page(TOOLS.parent) == []
+
+
 def write_docs(project: Path) -> None:
     rows = "| `run.interval` | x |\n| `limits.bytes` | x |\n"
+    older = "\n## Older names\n\n| older |\n|---|\n| `limits.octets` | x |\n"
     pages = {
-        "docs/reference/settings.md": f"| key |\n|---|\n{rows}",
+        "docs/reference/settings.md": f"| key |\n|---|\n{rows}{older}",
         "docs/guides/a.md": "With `interval = 3` it waits.\n",
         "docs/design/b.md": "limits.bytes\n",
     }
