@@ -156,7 +156,7 @@ def _session(chat: ChatTalk, words: str) -> None:
         (_marked(one.name, chat.place.session), str(one.turns), short(one.title or one.begins))
         for one in outlines
     ]
-    show(TextTable(("session", "turns", "about"), rows, right=("turns",)))
+    show(TextTable(("session", "messages", "about"), rows, right=("messages",)))
 
 
 def _persona(chat: ChatTalk, words: str) -> None:
