@@ -118,6 +118,8 @@ PAGES = {
     "block": "/studio/prompts/rule_0000",
     "history of a block": "/studio/prompts/rule_0000/history",
     "prompt": "/studio/prompts/-/preview",
+    "prompt by category": "/studio/prompts/-/preview?view=category&category=custom",
+    "kinds of requests": "/studio/prompts/-/kinds",
     "placeholders": "/studio/prompts/-/placeholders",
     "check": "/studio/prompts/-/check",
     "conflicts": "/studio/prompts/-/conflicts",

@@ -36,3 +36,11 @@ def test_a_second_look_at_the_same_prompts_decides_only_what_may_have_changed(
         prompts.change(lambda editor: editor.toggle("style"))
         assert prompts.preview().trace.blocks != second.trace.blocks
         assert len(decided) > whole / 4
+
+
+def test_blocks_that_are_looked_at_together_say_what_each_says_alone(tmp_path: Path) -> None:
+    with Prompts.open(create_home(tmp_path / "home")) as prompts:
+        together = prompts.resolve_category("persona", variant="compact")
+        assert len(together) > 1
+        for block_id, built in together.items():
+            assert built == prompts.resolve(block_id, variant="compact"), block_id

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Self, TypeVar, cast
 
@@ -181,8 +181,21 @@ class Prompts(DatabaseHolder):
             library = replace(known, revision="", blocks=blocks)
         builder = self.builder(persona=persona, mode=mode, library=library)
         given = {**self._remembered(persona), **(runtime_vars or {})}
-        build = builder.resolve_prompt_by_id if block.type == "text" else builder.resolve_messages
-        return build(block.id, variant or self.route.variant, given)
+        return _resolve(builder, block, variant or self.route.variant, given)
+
+    def resolve_blocks(
+        self,
+        block_ids: Iterable[str],
+        *,
+        persona: str | None = None,
+        variant: str | None = None,
+        mode: Mode = "chat",
+        runtime_vars: Mapping[str, object] | None = None,
+    ) -> dict[str, BuiltText | BuiltMessages]:
+        """These blocks with their values, by their ids: what they stand for is looked up once."""
+        builder, chosen = self.builder(persona=persona, mode=mode), variant or self.route.variant
+        given = {**self._remembered(persona), **(runtime_vars or {})}
+        return {one: _resolve(builder, self.block(one), chosen, given) for one in block_ids}
 
     def count(self, made: BuiltText | BuiltMessages) -> TokenCount:
         """What a prompt would cost, all of its texts."""
@@ -199,9 +212,10 @@ class Prompts(DatabaseHolder):
         runtime_vars: Mapping[str, object] | None = None,
     ) -> dict[str, BuiltText | BuiltMessages]:
         """Every block of a category with its values, by its id."""
-        ids = (one.id for one in self.loaded_library.library.blocks if one.category == category)
-        resolve = partial(self.resolve, persona=persona, variant=variant, mode=mode)
-        return {block_id: resolve(block_id, runtime_vars=runtime_vars) for block_id in ids}
+        ids = [one.id for one in self.loaded_library.library.blocks if one.category == category]
+        return self.resolve_blocks(
+            ids, persona=persona, variant=variant, mode=mode, runtime_vars=runtime_vars
+        )
 
     def part(
         self,
@@ -428,6 +442,13 @@ def _bytes_of(path: Path) -> bytes:
     except OSError as error:
         hint = "name a zip or a folder that is there"
         raise BadInput(f"{path}: cannot be read: {error.strerror}", hint=hint) from error
+
+
+def _resolve(
+    builder: Builder, block: Block, variant: str, given: Mapping[str, object]
+) -> BuiltText | BuiltMessages:
+    build = builder.resolve_prompt_by_id if block.type == "text" else builder.resolve_messages
+    return build(block.id, variant, given)
 
 
 def _several(result: object) -> tuple[object, ...]:

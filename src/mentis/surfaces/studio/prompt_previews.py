@@ -181,10 +181,12 @@ def _category(look: PromptLook) -> PageData:
     inside = sorted((one for one in blocks if one.category == category), key=lambda b: b.order)
     shown, more = window(inside, look.number("from"), _BLOCKS)
     variant, made = look.query("variant") or None, list[PageData]()
+    ids = [block.id for block in shown]
+    found = look.prompts.resolve_blocks(
+        ids, persona=look.persona, variant=variant, mode=_mode(look)
+    )
     for block in shown:
-        built = look.prompts.resolve(
-            block.id, persona=look.persona, variant=variant, mode=_mode(look)
-        )
+        built = found[block.id]
         reason = next((one.reason for one in built.skipped if one.block == block.id), "")
         named = {"block": block.id, "name": block.name, "variant": "", "reason": reason, "cut": 0}
         made.append({**named, **_built(look, built)})
