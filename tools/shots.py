@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -151,11 +151,12 @@ async def fill(home: Path, environ: Mapping[str, str]) -> int:
     return entry
 
 
-def record(home: Path) -> None:
+def record(home: Path, environ: Mapping[str, str]) -> None:
     """A call of another program."""
+    parts = Parts(clock=FixedClock(NOW - timedelta(hours=1)), environ=environ)
     tools = [{"name": "bash", "description": "Run a command.", "input_schema": {"type": "object"}}]
     body = {"system": "You fix tests.", "tools": tools, "messages": [user("Why does it fail?")]}
-    with open_recording(home, "codex", tell=lambda _line: None) as recording:
+    with open_recording(home, "codex", tell=lambda _line: None, parts=parts) as recording:
         recording.offer(anthropic_call(body, written=900))
 
 
@@ -180,9 +181,28 @@ async def remember(home: Path, environ: Mapping[str, str]) -> None:
             await memories.remember(MemoryDraft(text, "fact", trust, source))
 
 
-def screens() -> list[Shot]:
-    """Where each begins."""
-    return [Shot(_named(screen.label), screen.path) for screen in SCREENS]
+def screens(entry: int) -> list[Shot]:
+    """Where each begins, and what it leads to."""
+    return [
+        Shot("conversation", f"/studio/talk/{PERSONA}/the-garden"),
+        Shot("request", _blame(entry)),
+        Shot("recorded-call", "/studio/recorded/codex/0"),
+        Shot("spike", f"/studio/bill/{PERSONA}/{entry}"),
+        Shot("block", "/studio/prompts/style"),
+        Shot("another-text", "/studio/what-if?block=style"),
+        Shot("entries", f"/studio/proof/{PERSONA}"),
+        Shot("memories", f"/studio/mind/{PERSONA}/memories"),
+        *(Shot(_named(screen.label), screen.path) for screen in SCREENS),
+    ]
+
+
+def questions(entry: int) -> list[Shot]:
+    """What costs calls: they stand in the bill afterwards, on the day on which this is run."""
+    return [Shot("cause", _blame(entry), ("Which blocks", "^Ask "))]
+
+
+def _blame(entry: int) -> str:
+    return f"/studio/blame/{PERSONA}/{entry}"
 
 
 def take(page: Page, writer: Page, shot: Shot, *, url: str, theme: Theme) -> list[Path]:
@@ -220,8 +240,10 @@ def _named(label: str) -> str:
     return label.lower().replace(" ", "-")
 
 
-def shoot(browser: Browser, url: str, link: str, *, theme: Theme, entry: int) -> list[Path]:
-    """Every screen in one theme."""
+def shoot(
+    browser: Browser, url: str, link: str, *, theme: Theme, shots: Sequence[Shot]
+) -> list[Path]:
+    """These pages in one theme."""
     context = browser.new_context(color_scheme=theme, reduced_motion="reduce")
     page, writer = context.new_page(), context.new_page()
     page.goto(f"{url}/studio/enter?key={link}")
@@ -230,19 +252,7 @@ def shoot(browser: Browser, url: str, link: str, *, theme: Theme, entry: int) ->
     page.wait_for_load_state("networkidle")
     page.clock.set_fixed_time(NOW)
     made: list[Path] = []
-    blame = f"/studio/blame/{PERSONA}/{entry}"
-    shots = [
-        Shot("conversation", f"/studio/talk/{PERSONA}/the-garden"),
-        Shot("request", blame),
-        Shot("recorded-call", "/studio/recorded/codex/0"),
-        Shot("cause", blame, ("Which blocks", "^Ask ")),
-        Shot("spike", f"/studio/bill/{PERSONA}/{entry}"),
-        Shot("block", "/studio/prompts/style"),
-        Shot("another-text", "/studio/what-if?block=style"),
-        Shot("entries", f"/studio/proof/{PERSONA}"),
-        Shot("memories", f"/studio/mind/{PERSONA}/memories"),
-    ]
-    for shot in (*shots, *screens()):
+    for shot in shots:
         made += take(page, writer, shot, url=url, theme=theme)
     context.close()
     return made
@@ -262,12 +272,14 @@ def main() -> int:
         entry = anyio.run(fill, home, os.environ)
         anyio.run(act, home, os.environ)
         anyio.run(remember, home, os.environ)
-        record(home)
+        record(home, os.environ)
         more = {"web__requests_per_minute": "100000", "web__burst": "10000"}
         speaker: Any = Speaker()
         with serving(home, speaker, embedder=None, **more) as served, chromium() as browser:
-            for theme in THEMES:
-                made += shoot(browser, served.url, served.new_link(), theme=theme, entry=entry)
+            for shots in (screens(entry), questions(entry)):
+                for theme in THEMES:
+                    link = served.new_link()
+                    made += shoot(browser, served.url, link, theme=theme, shots=shots)
     large = [file.name for file in made if file.stat().st_size > MOST_BYTES]
     total = sum(file.stat().st_size for file in made)
     print(f"{len(made)} pictures, {total // 1024} KiB, in {PICTURES.relative_to(ROOT)}")

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.evidence_home import evidence_home
-from tests.surfaces.studio.browser import WIDTHS, StudioWindow, chromium, needs_browser
+from tests.surfaces.studio.browser import PATIENCE, WIDTHS, StudioWindow, chromium, needs_browser
 
 from mentis import export_record, open_record
 from mentis.ledger import auditor
@@ -46,7 +46,7 @@ class Reader:
     def judge(self, content: bytes) -> tuple[str, str]:
         self.open(content)
         box = self.page.locator("#check")
-        expect(box).not_to_have_class(_UNDONE, timeout=20_000)
+        expect(box).not_to_have_class(_UNDONE)
         return box.get_attribute("class") or "", box.inner_text()
 
 
@@ -59,6 +59,7 @@ def browser() -> Generator[Browser]:
 @pytest.fixture
 def reader(browser: Browser, tmp_path: Path) -> Generator[Reader]:
     context = browser.new_context(viewport={"width": WIDTHS[0], "height": 800})
+    context.set_default_timeout(PATIENCE)
     try:
         made = Reader(context.new_page(), tmp_path)
         made.page.on("pageerror", lambda error: made.faults.append(str(error)))

@@ -26,7 +26,7 @@ needs_browser = pytest.mark.skipif(BROWSER is None, reason="NO BROWSER: apt-get 
 WIDTHS = (1280, 390)
 _HEIGHT = 800
 _MARGIN = 12  # pixels
-_PATIENCE = 20_000  # milliseconds: a machine may have other work
+PATIENCE = 60_000  # milliseconds: a machine may have other work
 # Run before every page's own scripts: a page that something was clicked on, and that is about to
 # be replaced, is not taken for the one that follows it.
 _LEAVING = """
@@ -43,7 +43,7 @@ window.addEventListener("submit", (event) => {
 _READY = """() => !window.leaving && document.readyState === "complete"
   && !document.querySelector("main :not(:defined), .htmx-request")
   && [...document.querySelectorAll("mentis-editor")].every((one) => one.shadowRoot)"""
-expect.set_options(timeout=_PATIENCE)
+expect.set_options(timeout=PATIENCE)
 
 
 @dataclass
@@ -145,6 +145,7 @@ def window(browser: Browser, studio: StudioHome) -> Generator[StudioWindow]:
 def profile(browser: Browser) -> Generator[BrowserContext]:
     """A browser of nobody yet: its pages say when they are about to go."""
     context = browser.new_context(viewport={"width": WIDTHS[0], "height": _HEIGHT})
+    context.set_default_timeout(PATIENCE)
     context.add_init_script(_LEAVING)
     try:
         yield context

@@ -272,7 +272,7 @@ def test_a_server_that_stops_in_the_middle_is_waited_for_and_what_it_kept_is_sho
             visitor.see("Long ago")
         visitor.see("The server stopped while")
         with serving(home, Obliging(), embedder=None, port=str(port)):
-            expect(visitor.page.get_by_text("What was said is kept")).to_be_visible(timeout=30_000)
+            expect(visitor.page.get_by_text("What was said is kept")).to_be_visible()
             visitor.click("Sign in again", role="link")
             sign_in(visitor, token)
             visitor.go(f"{TALK}/door")

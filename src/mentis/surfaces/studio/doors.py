@@ -59,7 +59,11 @@ def _missing(pages: Pages) -> Endpoint:
         """A page that is not there, told as a page."""
         try:
             reader_of(request)
-            raise RequestRefused("there is no such page", hint="follow a link", status=404)
+            raise RequestRefused(
+                "there is no such page",
+                hint="the screens stand at the top, and Ctrl K leads anywhere",
+                status=404,
+            )
         except MentisError as error:
             return pages.problem(request, error)
 

@@ -28,7 +28,7 @@ class MentisBlame extends HTMLElement {
   }
 
   letGo() {
-    if (this.pinned) this.panel.replaceChildren(this.empty);
+    this.panel.replaceChildren(this.empty);
     this.pinned = this.asked = null;
     this.history.replaceChildren();
   }
@@ -70,7 +70,7 @@ class MentisBlame extends HTMLElement {
       value.textContent = key === "placeholder" ? `{{${told[key]}}}` : told[key];
       list.append(term, value);
     }
-    this.panel.replaceChildren(list, ...(this.pinned ? [closing()] : []));
+    this.panel.replaceChildren(list, closing(this.pinned));
   }
 
   pressed(event) {
@@ -95,10 +95,10 @@ class MentisBlame extends HTMLElement {
   }
 }
 
-function closing() {
+function closing(pinned) {
   const button = document.createElement("button");
   button.type = "button";
-  button.className = "quiet";
+  button.className = pinned ? "quiet" : "quiet only-sheet";
   button.dataset.letGo = "";
   button.textContent = "Close";
   return button;

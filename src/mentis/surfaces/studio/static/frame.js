@@ -80,7 +80,8 @@ if (jump) {
   });
 }
 const screens = document.querySelector(".top nav"), screen = screens?.querySelector("[aria-current]");
-if (screen) screens.scrollLeft = screen.offsetLeft - (screens.clientWidth - screen.offsetWidth) / 2;
+const showScreen = () => { if (screen) screens.scrollLeft = screen.offsetLeft - (screens.clientWidth - screen.offsetWidth) / 2; };
+showScreen();
 
 // Asked anew when somebody comes back to the page, or what waits was decided or asked for here.
 const waiting = document.querySelector("[data-waiting]");
@@ -92,6 +93,7 @@ async function countWaiting() {
   words.textContent = count === 1 ? " waits for your yes" : " wait for your yes";
   waiting.hidden = !count;
   waiting.replaceChildren(String(count), words);
+  showScreen();
 }
 if (waiting) {
   countWaiting();
