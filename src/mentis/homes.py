@@ -11,6 +11,13 @@ TYPE_CHECKING = False  # loading typing takes longer than all the rest here
 
 if TYPE_CHECKING:
     from .app.home_backup import BackupInfo, BackupResult, backup_home, list_backups
+    from .app.home_import import (
+        HomeImport,
+        HomeImportPlan,
+        import_file,
+        plan_file_import,
+        undo_import,
+    )
     from .app.home_restore import RestoreResult, restore_home
     from .record.adoption import Adoption, adopt_home
     from .tools.reach import HomeReach, list_reach, revoke_reach
@@ -19,28 +26,38 @@ _HOMES = {
     "Adoption": "record.adoption",
     "BackupInfo": "app.home_backup",
     "BackupResult": "app.home_backup",
+    "HomeImport": "app.home_import",
+    "HomeImportPlan": "app.home_import",
     "HomeReach": "tools.reach",
     "RestoreResult": "app.home_restore",
     "adopt_home": "record.adoption",
     "backup_home": "app.home_backup",
+    "import_file": "app.home_import",
     "list_backups": "app.home_backup",
     "list_reach": "tools.reach",
+    "plan_file_import": "app.home_import",
     "restore_home": "app.home_restore",
     "revoke_reach": "tools.reach",
+    "undo_import": "app.home_import",
 }
 
 __all__ = (
     "Adoption",
     "BackupInfo",
     "BackupResult",
+    "HomeImport",
+    "HomeImportPlan",
     "HomeReach",
     "RestoreResult",
     "adopt_home",
     "backup_home",
+    "import_file",
     "list_backups",
     "list_reach",
+    "plan_file_import",
     "restore_home",
     "revoke_reach",
+    "undo_import",
 )
 
 

@@ -84,6 +84,13 @@ def _type(block: Block, occasion: Occasion, _values: Values) -> str | None:
     return "holds messages, not text" if block.type == "multi_turn" else "holds text, not messages"
 
 
+def _persona(block: Block, _occasion: Occasion, values: Values) -> str | None:
+    persona = values.facts.persona.id
+    if not block.personas or persona in block.personas:
+        return None
+    return f"only for persona {_any_of(block.personas)}, this is {persona}"
+
+
 def _variant(block: Block, occasion: Occasion, _values: Values) -> str | None:
     if block.variant_condition in (None, occasion.variant):
         return None
@@ -132,6 +139,7 @@ _PLACES: tuple[_Check, ...] = (_target, _position, _category, _type, _mode)
 _CHECKS: tuple[_Check, ...] = (
     _enabled,
     *_PLACES,
+    _persona,
     _variant,
     _any,
     _all,

@@ -17,7 +17,7 @@ from mentis.values.library import Library
 from mentis.values.part import TextPart
 from mentis.values.span import Span, join_spans
 from mentis.values.trace import BlockTrace, Degradation, TokenCount, UnresolvedPlaceholder
-from mentis.values.trust import Trust, least_trusted
+from mentis.values.trust import least_trusted
 from mentis.values.turn import Role, Turn
 from mentis.values.value import Value
 
@@ -99,7 +99,7 @@ def open_with(builder: Builder, variant: str, variables: Variables) -> Opening:
     ]
     turns += _own(_of(prefill, early))
     if greeting := builder.persona.greeting.strip():
-        turns.append(Turn("assistant", (TextPart(greeting),), Trust.OWNER))
+        turns.append(Turn("assistant", (TextPart(greeting),), builder.persona.trust))
     bridge = builder.resolve_prompt(_BRIDGE, variant, variables)
     return Opening(
         tuple(turns),

@@ -145,9 +145,10 @@ class Values:
         match placeholder.phase:
             case "static":
                 value, source = self._static(placeholder)
-                return _filling(placeholder, value, source)
+                trust = self.facts.persona.trust if source == "persona" else Trust.OWNER
+                return _filling(placeholder, value, source, trust=trust)
             case "computed":
-                return self._compute(placeholder, "persona", Trust.OWNER)
+                return self._compute(placeholder, "persona", self.facts.persona.trust)
             case "runtime":
                 return None  # a default would hide that the caller forgot it
 
@@ -196,17 +197,22 @@ def as_text(value: object, separator: str) -> str:
 
 
 def _filling(
-    placeholder: Placeholder, value: object, source: str, *, reason: str = ""
+    placeholder: Placeholder,
+    value: object,
+    source: str,
+    *,
+    reason: str = "",
+    trust: Trust = Trust.OWNER,
 ) -> Filling | None:
     """The value, else the registered default, else nothing."""
     assumed = placeholder.default_when_empty and isinstance(value, str) and not value.strip()
     if value is None or assumed:
-        value, source = placeholder.default, "registry"
+        value, source, trust = placeholder.default, "registry", Trust.OWNER
     if value is None:
         return None
     text = as_text(value, placeholder.join_separator)
     stability = placeholder.stability
-    return Filling(text, source, stability=stability, reason=reason, assumed=assumed)
+    return Filling(text, source, trust, stability, reason=reason, assumed=assumed)
 
 
 def _of_persona(persona: Persona, path: str) -> object:

@@ -6,6 +6,7 @@ from mentis.codec.toml import read_text
 from mentis.errors import PersonaError
 from mentis.library.load import load_persona, load_profile
 from mentis.library.memory.files import PersonaMemory
+from mentis.library.persona_macros import with_plain_words
 from mentis.ports.clock import Clock
 from mentis.settings.settings import Settings
 from mentis.settings.sources import LiveSettings
@@ -41,8 +42,10 @@ def open_memory(
 
 
 def read_persona(home: Home, persona_id: str) -> Persona:
+    """As its file says; an imported one with its macros made plain for the owner of the home."""
     path = home.persona(persona_id)
-    return load_persona(read_text(path, error=PersonaError), str(path))
+    persona = load_persona(read_text(path, error=PersonaError), str(path))
+    return with_plain_words(persona, read_profile(home)) if persona.macros else persona
 
 
 def read_profile(home: Home) -> Profile:

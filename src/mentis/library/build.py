@@ -57,6 +57,7 @@ def build_block(
         file=entry.domain_file,
         extra=_extra(entry, content),
         owned=owned,
+        personas=tuple(entry.personas),
     )
 
 

@@ -53,6 +53,7 @@ class BlockEntry(FileEntry):
     max_tokens: Annotated[int, Field(gt=0)] | None = None
     required: bool = False
     keep_with: str | None = None
+    personas: list[str] = _NONE
 
 
 class PromptManifest(FileEntry):

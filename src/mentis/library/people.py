@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from mentis.codec.toml import parse_toml
 from mentis.errors import PersonaError
 from mentis.values.persona import ExampleExchange, Expression, Persona, Profile, Trait
+from mentis.values.trust import Trust
 
 from .problems import SourceFile, first_fault
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _PLACE = re.compile(r"\s*\(at line (\d+), column (\d+)\)$")
+_TRUSTS = (Trust.OWNER, Trust.REFERENCE, Trust.UNTRUSTED)
 _TRAITS = [field.name for field in fields(Trait)]
 _SECTIONS = {
     **dict.fromkeys(("traits", "knowledge", "scenarios"), _TRAITS),
@@ -48,6 +50,9 @@ def load_persona(text: str, file: str) -> Persona:
         raise source.fault(("id",), f"id {persona.id!r} stands in folder {folder!r}", hint=hint)
     if not all(each.strip() for each in persona.languages):
         raise source.fault(("languages",), "a language is empty", hint="name it, or leave it out")
+    if persona.trust not in _TRUSTS:
+        hint = f"use {', '.join(_TRUSTS)}"
+        raise source.fault(("trust",), f"a persona cannot be {persona.trust}", hint=hint)
     if not persona.name.strip():
         raise source.fault(("name",), "the name is empty", hint="give the persona a name")
     return persona

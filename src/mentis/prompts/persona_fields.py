@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, cast
 from mentis.errors import PersonaError, UsageError
 from mentis.values.persona_draft import DraftKind
 
-FieldForm: TypeAlias = Literal["text", "number", "words", "named", "exchange"]
+FieldForm: TypeAlias = Literal["text", "number", "words", "texts", "named", "exchange"]
 _ARROW = "=>"
 
 
@@ -21,7 +21,7 @@ _ARROW = "=>"
 class PersonaField:
     """`form` is how it is typed; a `named` one and an `exchange` may come again. `draft` is the
     kind of draft that a model makes of it, if one does. Without a question it is not asked for:
-    `languages` says the same as `language`.
+    `languages` says the same as `language`, and `greetings` are an imported card's.
     """
 
     name: str
@@ -31,7 +31,7 @@ class PersonaField:
 
     @property
     def again(self) -> bool:
-        return self.form in ("named", "exchange")
+        return self.form in ("texts", "named", "exchange")
 
 
 FIELDS: tuple[PersonaField, ...] = (
@@ -47,6 +47,7 @@ FIELDS: tuple[PersonaField, ...] = (
     PersonaField("expression", "Ways of speaking, as name: how", "named", "expression_style"),
     PersonaField("scenarios", "Scenes it is in, as name: what goes on", "named", "scenario"),
     PersonaField("greeting", "With which words does it begin every conversation?"),
+    PersonaField("greetings", "", "texts"),
     PersonaField("dialogue", f"Examples, as what is said {_ARROW} what it answers", "exchange"),
 )
 BY_NAME: Mapping[str, PersonaField] = {field.name: field for field in FIELDS}
@@ -56,7 +57,7 @@ def typed_value(field: PersonaField, text: str) -> object:
     """What was typed, as the file holds it; one item of a field that may come again."""
     text = text.strip()
     match field.form:
-        case "text":
+        case "text" | "texts":
             return text
         case "number":
             if not text.isdecimal():

@@ -38,6 +38,7 @@ from mentis.values.value import Value
 
 from .persona_fields import with_fields
 from .persona_file import draft_text, is_kept, with_draft
+from .prompts import Prompts
 
 # The first line that sets a field: the rest of the file, comments included, stays as it is.
 _LINES = {name: re.compile(rf"^{name}\s*=.*$", re.MULTILINE) for name in ("id", "name")}
@@ -50,7 +51,7 @@ _PICTURES = {
     "webp": "image/webp",
     "gif": "image/gif",
 }
-_LARGEST_PICTURE = 2 * 1024 * 1024
+LARGEST_PICTURE = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,23 @@ class AcceptedRevision(Value):
     accepted: int
     number: int
     entry: int
+
+
+@dataclass(frozen=True, slots=True)
+class PersonaPromotion(Value):
+    """The owner vouches for a persona and its blocks: they count as the owner's own words."""
+
+    persona: str
+    blocks: tuple[str, ...]
+    entry: int
+
+
+@dataclass(frozen=True, slots=True)
+class GreetingRow(Value):
+    """A greeting to choose; number 0 is the one in force. Its macros are made plain."""
+
+    number: int
+    text: str
 
 
 class Personas(DatabaseHolder):
@@ -132,7 +150,7 @@ class Personas(DatabaseHolder):
         for ending in _PICTURES:
             path = inside(self.path(persona_id).parent, f"avatar.{ending}")
             if path.is_file():
-                data = read_bounded(path, _LARGEST_PICTURE)
+                data = read_bounded(path, LARGEST_PICTURE)
                 found = type_of(data)
                 return (data, found) if found in _PICTURES.values() else None
         return None
@@ -184,11 +202,71 @@ class Personas(DatabaseHolder):
             "digest": digest(file.text.encode()),
             "reason": reason,
         }
-        index = self._record(chosen, Draft("persona", "owner", {"persona": body}))
+        index = self.note(chosen, Draft("persona", "owner", {"persona": body}))
         made = memory.accept(file.name, file.number, words=f"entry {index}")
         return AcceptedRevision(made.name, file.number, made.number, index)
 
-    def _record(self, persona_id: str, draft: Draft) -> int:
+    def promote(self, persona_id: str, *, reason: str) -> PersonaPromotion:
+        """The owner vouches for an imported persona, and for the blocks that are for it alone:
+        recorded before it is done.
+        """
+        if not reason.strip():
+            raise UsageError("say why: it is recorded", hint="give a reason")
+        chosen = self.pick(persona_id)
+        path, persona = self.path(chosen), self._as_written(chosen)
+        with Prompts.open(self._home.path, parts=self._parts) as prompts:
+            blocks = tuple(
+                block.id
+                for block in prompts.loaded_library.library.blocks
+                if block.personas == (chosen,) and block.trust.rank > Trust.OWNER.rank
+            )
+            if persona.trust is Trust.OWNER and not blocks:
+                raise PersonaError(f"{chosen}: there is nothing to promote", persona=chosen)
+            body: dict[str, object] = {
+                "what": "promote",
+                "digest": digest(path.read_bytes()),
+                "blocks": list(blocks),
+                "reason": reason,
+            }
+            entry = self.note(chosen, Draft("persona", "owner", {"persona": body}))
+            if persona.trust is not Trust.OWNER:
+                self._rewrite(chosen, {"trust": Trust.OWNER.value})
+            for block_id in blocks:
+                meta = {"trust": Trust.OWNER.value}
+                prompts.editor.save(block_id, meta=meta, words=f"promoted, entry {entry}")
+        return PersonaPromotion(chosen, blocks, entry)
+
+    def greetings(self, persona_id: str) -> tuple[GreetingRow, ...]:
+        """The greeting in force, and the others to choose from."""
+        persona = self.read(persona_id)
+        told = (persona.greeting, *persona.greetings)
+        return tuple(GreetingRow(number, text) for number, text in enumerate(told))
+
+    def choose_greeting(self, persona_id: str, number: int) -> tuple[GreetingRow, ...]:
+        """Begin conversations with one of the others, which changes places with the one before."""
+        chosen = self.pick(persona_id)
+        persona = self._as_written(chosen)
+        if not 1 <= number <= len(persona.greetings):
+            hint = f"there are 1 to {len(persona.greetings)}" if persona.greetings else "add some"
+            raise UsageError(f"{chosen} has no other greeting {number}", hint=hint)
+        others = list(persona.greetings)
+        greeting, others[number - 1] = others[number - 1], persona.greeting
+        self._rewrite(chosen, {"greeting": greeting, "greetings": others})
+        return self.greetings(chosen)
+
+    def _as_written(self, persona_id: str) -> Persona:
+        """With its macros, as the file has them."""
+        path = self.path(persona_id)
+        return load_persona(read_text(path, error=PersonaError), str(path))
+
+    def _rewrite(self, persona_id: str, fields: Mapping[str, object]) -> None:
+        path = self.path(persona_id)
+        after = with_fields(read_text(path, error=PersonaError), fields)
+        load_persona(after, str(path))  # nothing is written that could not be read again
+        write_atomic(path, after)
+
+    def note(self, persona_id: str, draft: Draft) -> int:
+        """Append an entry about a persona to its record; its index."""
         agent = f"{self._settings.model.name or self._home.name}/{persona_id}"
         ledger = open_ledger(self._settings, self._database, self._parts.variables)
         stamp = make_stamp(self._clock.now, self._ids.salt, self._clock.uptime)

@@ -80,7 +80,7 @@ class Block(Value):
 
     Where room is short: a `required` block is never cut, and blocks that name each other in
     `keep_with` stay or go together. `owned` names the wordings of a shipped block that its owner
-    wrote: they are told before the shipped ones.
+    wrote: they are told before the shipped ones. With `personas`, it is told to these alone.
     """
 
     id: str
@@ -110,6 +110,7 @@ class Block(Value):
     file: str = ""
     extra: Mapping[str, object] = field(default_factory=dict[str, object])
     owned: tuple[str, ...] = field(default=(), metadata=LATE)
+    personas: tuple[str, ...] = field(default=(), metadata=LATE)
 
 
 def wording_names(variant: str, language: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .trust import Trust
 from .value import LATE, Value
 
 
@@ -39,7 +40,9 @@ class Persona(Value):
     """Who the agent is.
 
     `language` is the one it answers in, the first of its `languages` where these are given. With
-    its `greeting` every conversation begins.
+    its `greeting` every conversation begins; `greetings` are others to choose from. `trust` is how
+    far its words are trusted: those of an import are `reference` until the owner promotes them.
+    With `macros` its texts hold those of other programs, made plain when it is opened.
     """
 
     id: str
@@ -56,6 +59,9 @@ class Persona(Value):
     languages: tuple[str, ...] = ()
     greeting: str = field(default="", metadata=LATE)
     dialogue: tuple[ExampleExchange, ...] = field(default=(), metadata=LATE)
+    greetings: tuple[str, ...] = field(default=(), metadata=LATE)
+    trust: Trust = field(default=Trust.OWNER, metadata=LATE)
+    macros: bool = field(default=False, metadata=LATE)
 
 
 @dataclass(frozen=True, slots=True)

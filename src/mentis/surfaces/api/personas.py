@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import ClassVar
 
 from anyio import to_thread
 from pydantic import Field
 
+from mentis.app.home_import import (
+    HomeImport,
+    HomeImportPlan,
+    import_file,
+    plan_file_import,
+    undo_import,
+)
 from mentis.codec.forms import to_object
+from mentis.disk.inside import inside
 from mentis.library.memory.files import MemoryChange, MemoryFile, MemoryFileWrite, PersonaMemory
-from mentis.prompts.personas import AcceptedRevision, Personas
+from mentis.prompts.personas import AcceptedRevision, GreetingRow, PersonaPromotion, Personas
 from mentis.settings.change import open_settings
 from mentis.settings.persona import UpdateFrequency
 from mentis.values.cognition import Revision
@@ -53,6 +63,7 @@ class PersonaFieldsGiven(Given):
     expression: list[Expression] | None = Field(None, description="Ways of speaking.")
     scenarios: list[Trait] | None = Field(None, description="Scenes it is in.")
     greeting: str | None = Field(None, description="Its first words in every conversation.")
+    greetings: list[str] | None = Field(None, description="Others to choose from.")
     dialogue: list[ExampleExchange] | None = Field(None, description="Examples of a talk.")
 
 
@@ -115,6 +126,23 @@ class MemoryUpdatesGiven(Given):
     frequency: UpdateFrequency | None = Field(
         None, description="How much of the window has to be new before they are updated."
     )
+
+
+class GreetingGiven(Given):
+    """The number of the greeting to begin with."""
+
+    example: ClassVar[Example] = {"number": 1}
+
+    number: int = Field(ge=1)
+
+
+class ImportFileQuery(Given):
+    """What the file was called, and the id of the new persona."""
+
+    example: ClassVar[Example] = {"file": "card.json"}
+
+    file: str = Field("import", max_length=200, description="The name of the file.")
+    persona: str = Field("", max_length=64, description="The id; empty: made of its name.")
 
 
 @contextmanager
@@ -203,6 +231,74 @@ def accept_persona_draft(call: ApiCall, body: DraftGiven) -> dict[str, object]:
     with _opened(call) as personas:
         personas.accept_draft(call.persona, body.draft)
         return to_object(personas.read(call.persona))
+
+
+@table.get(f"{_PERSONA}/greetings", list[GreetingRow], commands=("persona greeting",))
+def list_greetings(call: ApiCall) -> list[dict[str, object]]:
+    """List the greetings of a persona; number 0 is the one in force."""
+    with _opened(call) as personas:
+        return [to_object(one) for one in personas.greetings(call.persona)]
+
+
+@table.put(
+    f"{_PERSONA}/greetings",
+    list[GreetingRow],
+    scope="edit",
+    edits=list_greetings,
+    commands=("persona greeting",),
+)
+def choose_greeting(call: ApiCall, body: GreetingGiven) -> list[dict[str, object]]:
+    """Begin conversations with another greeting, which changes places with the one before."""
+    with _opened(call) as personas, fits():
+        return [to_object(one) for one in personas.choose_greeting(call.persona, body.number)]
+
+
+@table.post(f"{_PERSONA}/promote", PersonaPromotion, scope="admin", commands=("persona promote",))
+def promote_persona(call: ApiCall, body: ReasonGiven) -> dict[str, object]:
+    """Vouch for an imported persona: its words count as the owner's own from then on."""
+    with _opened(call) as personas:
+        return to_object(personas.promote(call.persona, reason=body.reason))
+
+
+# Moving in
+
+
+@table.post(
+    "/import/plan", HomeImportPlan, scope="admin", takes="application/octet-stream",
+    commands=("import",),
+)  # fmt: skip
+def plan_home_import(call: ApiCall, query: ImportFileQuery, raw: bytes) -> dict[str, object]:
+    """Say what importing a file of another program would do: a character card, say."""
+    with _file(query, raw) as file:
+        made = plan_file_import(call.home, file, persona=query.persona, parts=call.desk.parts)
+        return to_object(made)
+
+
+@table.post(
+    "/import", HomeImport, scope="admin", takes="application/octet-stream",
+    commands=("import",),
+)  # fmt: skip
+def import_home_file(call: ApiCall, query: ImportFileQuery, raw: bytes) -> dict[str, object]:
+    """Import a file of another program as one change; the original is kept."""
+    with _file(query, raw) as file:
+        made = import_file(call.home, file, persona=query.persona, parts=call.desk.parts)
+    return to_object(made)
+
+
+@table.post("/import/undo", HomeImport, scope="admin", commands=("import",))
+def undo_home_import(call: ApiCall) -> dict[str, object]:
+    """Take back the newest import that still stands."""
+    return to_object(undo_import(call.home, parts=call.desk.parts))
+
+
+@contextmanager
+def _file(query: ImportFileQuery, raw: bytes) -> Generator[Path]:
+    """The body as a file of the name that it had, whatever folder that names."""
+    name = query.file.replace("\\", "/").rpartition("/")[2] or "import"
+    with TemporaryDirectory(prefix="mentis-") as folder:
+        file = inside(Path(folder), name)
+        file.write_bytes(raw)
+        yield file
 
 
 # Memory files

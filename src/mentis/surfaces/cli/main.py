@@ -7,6 +7,7 @@ import os
 import sys
 from importlib import import_module
 from io import StringIO
+from keyword import iskeyword
 from textwrap import fill
 from typing import NoReturn, cast
 
@@ -88,6 +89,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "trust": ("trust", "List what a home may reach, run, read or send; take it back."),
         "models": ("models", "Find models on this machine, add a file, choose who answers."),
         "settings": ("settings", "Show every setting and where it comes from; set, unset."),
+        "import": ("import_", "Move in from another program: a character card becomes a persona."),
         "backup": ("backup", "Add a backup of a home to a file, while everything runs."),
         "restore": ("backup", "Turn a backup into a home: a new one, or in its old place."),
         "adopt": ("adopt", "Turn a copy into a home of its own, with a new log and key."),
@@ -123,7 +125,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"mentis.surfaces.cli.{COMMANDS[cmd_name][0]}")
-        return getattr(module, cmd_name)
+        return getattr(module, f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

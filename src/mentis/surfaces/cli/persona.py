@@ -327,6 +327,43 @@ def _accepted_report(made: AcceptedRevision) -> Report:
     )
 
 
+@persona.command(epilog='For example: mentis persona promote seraphina -m "I read it"')
+@click.argument("persona_id", metavar="ID")
+@click.option("-m", "--reason", default="", metavar="TEXT", help="Why: it is recorded.")
+@home_option
+@prints_report
+def promote(persona_id: str, *, reason: str) -> Report:
+    """Vouch for an imported persona: its words count as your own from then on.
+
+    Read it first: `mentis persona show ID`, and the blocks that `mentis prompts list` names for it.
+    """
+    with open_personas() as personas:
+        made = personas.promote(persona_id, reason=reason)
+    blocks = f", with {', '.join(made.blocks)}" if made.blocks else ""
+    return Report(made, Note(f"{made.persona} is promoted{blocks} [entry {made.entry}]"))
+
+
+@persona.command(epilog="For example: mentis persona greeting 2 --persona seraphina")
+@click.argument("number", type=int, required=False)
+@persona_option
+@home_option
+@prints_report
+def greeting(number: int | None, *, persona: str | None) -> Report:
+    """Show the greetings of a persona, or choose the one that conversations begin with.
+
+    Number 0 is in force. The one you choose changes places with it.
+    """
+    with open_personas() as personas:
+        chosen = personas.pick(persona)
+        rows = (
+            personas.greetings(chosen)
+            if number is None
+            else personas.choose_greeting(chosen, number)
+        )
+    shown = [(str(one.number), one.text) for one in rows]
+    return Report(rows, TextTable(("number", "greeting"), shown, right=("number",)))
+
+
 @persona.command(epilog="For example: mentis persona history memory")
 @file_argument
 @click.option("--diff", "as_diff", is_flag=True, help="Show what the last revision changed.")

@@ -42,6 +42,7 @@ _SHOWN = (
     "max_tokens",
     "required",
     "keep_with",
+    "personas",
     "origin",
     "file",
     "extra",

@@ -1,0 +1,69 @@
+"""`mentis import`: files of other programs become part of a home."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .options import home_option, home_path
+from .report import Note, Report, Text, prints_report
+from .tables import TextTable
+
+if TYPE_CHECKING:
+    from mentis.app.home_import import HomeImport, HomeImportPlan
+
+
+@click.command("import", epilog="For example: mentis import seraphina.png --dry-run")
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.option("--as", "persona", default="", metavar="ID", help="The id of the new persona.")
+@click.option("--dry-run", is_flag=True, help="Only show the plan: nothing is written.")
+@click.option("--undo", is_flag=True, help="Take back the newest import that still stands.")
+@home_option
+@prints_report
+def import_(file: Path | None, *, persona: str, dry_run: bool, undo: bool) -> Report:
+    """Move in from another program: a character card becomes a persona.
+
+    What FILE is, is seen from its bytes: a character card V1, V2 or V3 as JSON, as a PNG picture
+    or as CHARX. The plan says what becomes what, what is not done as the other program does it,
+    and what is only shown. It is one change, and --undo takes it back; the original stays in
+    imports/ of the home. What comes so counts as `reference`, not as your own words, until you
+    have read it and say `mentis persona promote ID`. Scripts in it are never run.
+    """
+    from mentis.app.home_import import import_file, plan_file_import, undo_import
+
+    if undo:
+        if file is not None or dry_run or persona:
+            raise click.UsageError("--undo stands alone: it takes back the newest import")
+        return _undone(undo_import(home_path()))
+    if file is None:
+        raise click.UsageError("name the file to import, or --undo")
+    if dry_run:
+        plan = plan_file_import(home_path(), file, persona=persona)
+        return Report(plan, (*_plan_text(plan), Note("nothing was written")))
+    made = import_file(home_path(), file, persona=persona)
+    return Report(made, (*_plan_text(made.plan), *_next_steps(made)))
+
+
+def _plan_text(plan: HomeImportPlan) -> Iterator[Text]:
+    yield Note(f"{plan.file}: {plan.format} {plan.version}, {plan.name}")
+    rows = [(one.part, one.becomes, one.trust, one.note) for one in plan.parts]
+    yield TextTable(("part", "becomes", "trust", "note"), rows)
+    for loss in plan.losses:
+        yield Note(f"not as there: {loss.part}: {loss.reason}")
+    for shown in plan.shown:
+        yield Note(f"shown only: {shown}")
+
+
+def _next_steps(made: HomeImport) -> Iterator[Text]:
+    persona = made.plan.persona
+    yield Note(f"imported as {persona} [entry {made.entry}]; to take it back: mentis import --undo")
+    yield Note(f'once you have read it: mentis persona promote {persona} -m "I read it"')
+    yield Note(f"talk to it: mentis chat --persona {persona}")
+
+
+def _undone(made: HomeImport) -> Report:
+    text = f"import {made.number} of {made.plan.file} is taken back; {made.plan.persona} is kept"
+    return Report(made, Note(f"{text} in imports/{made.number:04}/ beside the original"))
