@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from difflib import ndiff
 from pathlib import Path
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -23,4 +24,5 @@ def check_picture(page: str, name: str, shown: str) -> None:
     if os.environ.get("UPDATE_PICTURES"):
         path.write_text(f"{text[: found.start(2)]}{lines}{text[found.end(2) :]}", encoding="utf-8")
         return
-    assert found[2] == lines, f"make it anew with UPDATE_PICTURES=1: {page}, {name}"
+    changes = "".join(ndiff(found[2].splitlines(True), lines.splitlines(True)))
+    assert found[2] == lines, f"{page}, {name}: make it anew with UPDATE_PICTURES=1\n{changes}"
