@@ -12,7 +12,7 @@ from typing import Any, get_origin, get_overloads
 
 import mentis
 from errors_drawn import read_drawing
-from mentis import homes, models, recording, testing
+from mentis import homes, logs, models, recording, testing
 from mentis.errors import MentisError
 
 WIDTH = 92
@@ -92,13 +92,21 @@ CHAPTERS: Mapping[str, tuple[str, ...]] = {
     "Doors": ("serve", "open_tokens"),
     "Errors": ("MentisError", "BudgetReached", "SessionBusy", "OutputInvalid", "ActFailed"),
 }
+_OTHER_DOORS = (
+    *testing.__all__,
+    *recording.__all__,
+    *models.__all__,
+    *homes.__all__,
+    *logs.__all__,
+)
 WORDS = """\
 Everything a program needs comes from `mentis`, what its tests need from `mentis.testing`, what
 records another program from inside it from `mentis.recording`, the models of this machine from
-`mentis.models`, and what is done with whole homes from `mentis.homes`; other modules are inner
-ones, and change without notice. A call that begins with `async` is awaited, one with `async with`
-is entered; the others block. Types that stand in a signature and are not on this page need no
-import: [Values that come back](api-values.md) has them.
+`mentis.models`, what is done with whole homes from `mentis.homes`, and what reads the logs of
+other programs from `mentis.logs`; other modules are inner ones, and change without notice. A call
+that begins with `async` is awaited, one with `async with` is entered; the others block. Types that
+stand in a signature and are not on this page need no import: [Values that come
+back](api-values.md) has them.
 
 """
 RECEIVED = """\
@@ -119,7 +127,7 @@ def api_page() -> str:
         f"## {title}\n\n" + "\n".join(_section(getattr(mentis, name), name) for name in names)
         for title, names in CHAPTERS.items()
     ]
-    chapters += [_homes(), _models(), _recorders(), _doubles()]
+    chapters += [_homes(), _logs(), _models(), _recorders(), _doubles()]
     contents = "".join(f"- {title}: {_links(names)}\n" for title, names in CHAPTERS.items())
     return "\n".join([f"# Python API\n\n{WORDS}{contents}", *chapters])
 
@@ -326,7 +334,7 @@ def _received(values: Iterable[object]) -> list[type[Any]]:
         if inspect.isclass(one)
         and one.__module__.startswith("mentis.")
         and name not in mentis.__all__
-        and name not in (*testing.__all__, *recording.__all__, *models.__all__, *homes.__all__)
+        and name not in _OTHER_DOORS
         and not getattr(one, "_is_protocol", False)
     ]
 
@@ -366,6 +374,13 @@ def _homes() -> str:
     words = f"\n\nHomes as a whole: {guide}.\n"
     sections = [_recorder(getattr(homes, name), name) for name in homes.__all__]
     return f"## `mentis.homes`{words}\n" + "\n".join(sections)
+
+
+def _logs() -> str:
+    guide = "[Where did the money go?](../guides/where-did-the-money-go.md)"
+    words = f"\n\nReads the logs of other programs: {guide}.\n"
+    sections = [_recorder(getattr(logs, name), name) for name in logs.__all__]
+    return f"## `mentis.logs`{words}\n" + "\n".join(sections)
 
 
 def _recorder(value: object, name: str) -> str:

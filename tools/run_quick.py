@@ -24,7 +24,14 @@ SECONDS = 40.0  # starting and collecting take some more
 NEAREST = 10
 MOST_FILES = 80  # each is loaded, by both workers, before the first test runs
 # Through these modules everything is near everything.
-DOORS = ("mentis", "mentis.testing", "mentis.recording", "mentis.models", "mentis.homes")
+DOORS = (
+    "mentis",
+    "mentis.testing",
+    "mentis.recording",
+    "mentis.models",
+    "mentis.homes",
+    "mentis.logs",
+)
 
 
 def changed_files() -> list[str]:

@@ -42,7 +42,8 @@ def packages(modules: set[str]) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "module", ["mentis", "mentis.testing", "mentis.recording", "mentis.models", "mentis.homes"]
+    "module",
+    ["mentis", *(f"mentis.{name}" for name in ("testing", "recording", "models", "homes", "logs"))],
 )
 def test_importing_mentis_loads_next_to_nothing(module: str) -> None:
     added = modules_loaded_by("-c", f"import {module}") - modules_loaded_by("-c", "")

@@ -12,7 +12,7 @@ import pytest
 from inline_snapshot import snapshot
 
 import mentis
-from mentis import homes, models, recording, testing
+from mentis import homes, logs, models, recording, testing
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOWN = [
@@ -21,7 +21,7 @@ SHOWN = [
     *sorted((ROOT / "examples").glob("*.py")),
 ]
 INNER = re.compile(
-    r"^\s*(?:from|import) (mentis\.(?!(?:testing|recording|models|homes)\b)\S+)", re.MULTILINE
+    r"^\s*(?:from|import) (mentis\.(?!(?:testing|recording|models|homes|logs)\b)\S+)", re.MULTILINE
 )
 
 
@@ -106,7 +106,7 @@ def test_the_public_names_are_these() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [mentis, testing, recording, models, homes], ids=lambda module: module.__name__
+    "module", [mentis, testing, recording, models, homes, logs], ids=lambda module: module.__name__
 )
 def test_a_public_name_can_be_had_from_where_it_is_said_to_be(module: ModuleType) -> None:
     for name in module.__all__:
@@ -131,6 +131,7 @@ def test_every_public_name_stands_in_one_chapter_of_the_reference(
         *recording.__all__,
         *models.__all__,
         *homes.__all__,
+        *logs.__all__,
     )
     assert all(f"### `{name}`" in written for name in public)
 
@@ -178,7 +179,7 @@ def test_an_example_imports_only_what_is_public(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [mentis, testing, recording, models, homes], ids=lambda module: module.__name__
+    "module", [mentis, testing, recording, models, homes, logs], ids=lambda module: module.__name__
 )
 def test_another_name_is_an_ordinary_attribute_error(module: ModuleType) -> None:
     with pytest.raises(AttributeError, match=f"'{module.__name__}' has no attribute 'nothing'"):

@@ -7,7 +7,7 @@ cache are no part of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import takewhile
@@ -71,15 +71,19 @@ class PromptDigest(Value):
         return same and self.shared(earlier) == len(earlier.messages)
 
 
-def digest_prompt(payload: JsonObject, wire: Wire) -> PromptDigest:
+def digest_prompt(
+    payload: JsonObject, wire: Wire, short: Callable[[object], str] | None = None
+) -> PromptDigest:
+    """`short` makes the digest of a part; what is kept in a record has our own."""
+    short = short or short_digest
     talk = items_at(payload, TALK[wire])
     owned = takewhile(lambda one: json_object(one).get("role") in OWNERS, talk)
     head = list(owned) if wire in _HEADED else []
     system = [*(payload.get(name) for name in SYSTEM[wire]), *head]
     return PromptDigest(
-        _short(payload.get("tools")),
-        _short(system) if any(system) else "",
-        tuple(map(_short, talk[len(head) :])),
+        short(payload.get("tools")),
+        short(system) if any(system) else "",
+        tuple(map(short, talk[len(head) :])),
         len(head),
     )
 
@@ -242,7 +246,7 @@ def _declared(payload: JsonObject) -> Iterator[object]:
             yield rest
 
 
-def _short(value: object) -> str:
+def short_digest(value: object) -> str:
     if not value:
         return ""
     written = _dump(value)

@@ -136,7 +136,7 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
     told = (answer.content or b"").decode("utf-8", "replace")
     model = str(payload.get("model") or model_at(copy.path))
     asked = wire is not None and copy.status == 200 and bool(told)
-    long_writes = _LONG_WRITES.findall(told) if asked else []
+    long_writes = long_writes_in(told) if asked else 0
     reply_id = _ID.search(told) if asked else None
     headers = _shown(copy.headers, hidden)
     return ReadCall(
@@ -149,15 +149,25 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
         wire=wire,
         payload=payload,
         model=model,
-        reply=_reply(told, wire, payload, model) if asked and wire else None,
+        reply=read_answer(told, wire, payload, model) if asked and wire else None,
         reply_id=reply_id[1] if reply_id else "",
-        long_writes=max(map(int, long_writes), default=0),
+        long_writes=long_writes,
         side=_side(copy, headers, payload, wire),
         original=original,
         said=with_listed_input(said, wire) if said and wire else {},
         reason=_plain(copy.reason, hidden),  # errors repeat what they were about
-        tells_cache=wire not in _SILENT_WIRES or bool(_CACHED.search(told)),
+        tells_cache=tells_cache(told, wire),
     )
+
+
+def long_writes_in(told: str) -> int:
+    """How many of the tokens that an answer wrote into a cache are kept for an hour."""
+    return max(map(int, _LONG_WRITES.findall(told)), default=0)
+
+
+def tells_cache(told: str, wire: Wire | None) -> bool:
+    """Whether an answer says how much of the prompt was found in a cache."""
+    return wire not in _SILENT_WIRES or bool(_CACHED.search(told))
 
 
 def _plain(text: str, hidden: Iterable[str]) -> str:
@@ -197,7 +207,8 @@ def with_listed_input(payload: JsonObject, wire: Wire) -> JsonObject:
     return {**payload, listed: [{"role": "user", "content": said}]}
 
 
-def _reply(said: str, wire: Wire, payload: JsonObject, model: str) -> Reply:
+def read_answer(said: str, wire: Wire, payload: JsonObject, model: str) -> Reply:
+    """A whole answer, streamed or not, in its own format."""
     if wire == "ollama":
         reader = reader_for("openai-chat", tools=offered_in(payload), model=model)
         return read_all(reader, joined_pieces(chat_events(events_of(said, wire)), "openai-chat"))

@@ -69,6 +69,7 @@ NO_OPERATION: Mapping[str, str] = {
     "witness watch": _WITNESS,
     "manifest build": f"{_MACHINE}: it embeds ahead what is else embedded when it is needed",
     "manifest check": f"{_MACHINE}: it looks at what was embedded ahead",
+    "doctor": f"{_MACHINE}: it reads the logs of other programs on its disk",
     "eval run": _MEASURE,
     "eval screening": _MEASURE,
     "eval selection": _MEASURE,

@@ -84,6 +84,9 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "sense": ("sense", "Queue something for an agent to sense, and manage the queue."),
         "beat": ("beat", "Give an agent a moment of its own, and list past ones."),
     },
+    "In and out": {
+        "doctor": ("doctor", "Read logs of other programs: what costs, and what to change."),
+    },
     "Setup": {
         "routes": ("routes", "List, add, check and trust the routes to models."),
         "trust": ("trust", "List what a home may reach, run, read or send; take it back."),

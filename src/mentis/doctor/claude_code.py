@@ -1,0 +1,189 @@
+"""Sessions of Claude Code: a line for each message, and usage in those of the assistant.
+
+An answer stands on as many lines as it has parts, each with its usage; the last one counts. Neither
+the system text nor the tools are in the log. Format: docs/design/log-formats.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+from typing import cast
+
+from mentis.settle.diagnosis import anthropic_diagnosis
+from mentis.values.json import json_object
+from mentis.values.reply import Usage
+
+from .calls import LogEvent, LoggedCall, LogPlace
+from .growth import REMINDED, SAID, WRITTEN, Growth, tokens_in
+from .timestamps import seconds_of
+
+CLAUDE_CODE = "claude-code"
+_SYNTHETIC = "<synthetic>"  # said by the program itself: no model was asked
+_COMMAND = "<command-name>"
+_EVENTS: dict[str, LogEvent] = {
+    "/mcp": "tools",
+    "/plugin": "tools",
+    "/reload-plugins": "tools",
+    "/agents": "tools",
+    "/effort": "effort",
+    "/clear": "cleared",
+}
+_BOUNDARIES = ("compact_boundary", "microcompact_boundary")
+_Line = dict[str, object]
+
+
+def is_claude_code(told: _Line) -> bool:
+    return "sessionId" in told and "type" in told and ("message" in told or "uuid" in told)
+
+
+@dataclass(slots=True)
+class _Thread:
+    growth: Growth = field(default_factory=Growth)
+    events: list[LogEvent] = field(default_factory=list[LogEvent])
+    version: str = ""
+    key: str = ""
+    call: LoggedCall | None = None
+
+
+@dataclass(slots=True)
+class ClaudeCodeReader:
+    """Reads one file. A call is told when the next one of its thread begins."""
+
+    file: str
+    _threads: dict[tuple[str, str], _Thread] = field(default_factory=dict[tuple[str, str], _Thread])
+    _title: str = ""
+
+    def take(self, number: int, told: _Line) -> Iterator[LoggedCall]:
+        kind = told.get("type")
+        if kind in ("summary", "ai-title", "custom-title"):
+            title = told.get("summary") or told.get("aiTitle") or told.get("customTitle")
+            self._title = title if isinstance(title, str) else self._title
+            return
+        session = str(told.get("sessionId", ""))
+        agent = told.get("agentId")
+        name = str(agent) if agent else "side" if told.get("isSidechain") else ""
+        thread = self._threads.get((session, name))
+        if thread is None:
+            thread = self._threads[session, name] = _Thread()
+        if kind == "assistant":
+            yield from self._answer(number, told, thread, (session, name))
+        elif kind == "user":
+            _hear(told, thread)
+        elif kind == "attachment":
+            thread.growth.add(REMINDED, tokens_in(told.get("attachment")))
+        elif kind == "system" and told.get("subtype") in _BOUNDARIES:
+            thread.events.append("compacted")
+
+    def end(self) -> Iterator[LoggedCall]:
+        for thread in self._threads.values():
+            if thread.call is not None:
+                yield thread.call
+        self._threads.clear()
+
+    def _answer(
+        self, number: int, told: _Line, thread: _Thread, names: tuple[str, str]
+    ) -> Iterator[LoggedCall]:
+        message = json_object(told.get("message"))
+        _speak(message.get("content"), thread.growth)
+        usage, model = message.get("usage"), message.get("model")
+        if not isinstance(usage, dict) or model == _SYNTHETIC:
+            return
+        key = str(message.get("id") or told.get("requestId") or told.get("uuid") or "")
+        counts = cast("_Line", usage)
+        if thread.call is not None and key == thread.key:
+            thread.call = _longer(thread.call, counts)
+            return
+        if thread.call is not None:
+            yield thread.call
+        version = str(told.get("version", ""))
+        if thread.version and version != thread.version:
+            thread.events.append("upgrade")
+        thread.version, thread.key = version, key
+        added, excess = thread.growth.take()
+        events, thread.events = tuple(thread.events), []
+        thread.call = LoggedCall(
+            CLAUDE_CODE,
+            LogPlace(self.file, number),
+            names[0],
+            str(model or ""),
+            "anthropic",
+            anthropic_usage(counts),
+            names[1],
+            seconds_of(told.get("timestamp")),
+            long_writes=_long(counts),
+            events=events,
+            added=added,
+            excess=excess,
+            key=key,
+            diagnosis=anthropic_diagnosis(message.get("diagnostics")),
+            project=PurePath(str(told.get("cwd") or "")).name,
+            label=self._title,
+            usd=_number(told.get("costUSD")),
+        )
+
+
+def anthropic_usage(told: _Line) -> Usage:
+    read, wrote = (
+        _count(told.get(name))
+        for name in ("cache_read_input_tokens", "cache_creation_input_tokens")
+    )
+    fresh = _count(told.get("input_tokens"))
+    return Usage(fresh + read + wrote, _count(told.get("output_tokens")), read, wrote)
+
+
+def _longer(call: LoggedCall, told: _Line) -> LoggedCall:
+    """Of an answer that is told again, with more of it."""
+    usage = anthropic_usage(told)
+    if (usage.output, usage.input) <= (call.usage.output, call.usage.input):
+        return call
+    return replace(call, usage=usage, long_writes=_long(told))
+
+
+def _long(told: _Line) -> int:
+    written = told.get("cache_creation")
+    if not isinstance(written, dict):
+        return 0
+    return _count(cast("_Line", written).get("ephemeral_1h_input_tokens"))
+
+
+def _speak(content: object, growth: Growth) -> None:
+    if not isinstance(content, list):
+        return
+    for part in cast("list[object]", content):
+        if not isinstance(part, dict):
+            continue
+        told = cast("_Line", part)
+        if told.get("type") == "tool_use":
+            growth.name_tool(told.get("id"), told.get("name"))
+            growth.add(WRITTEN, tokens_in(told.get("input")))
+        elif told.get("type") == "text":
+            growth.add(WRITTEN, tokens_in(told.get("text")))
+
+
+def _hear(told: _Line, thread: _Thread) -> None:
+    content = json_object(told.get("message")).get("content")
+    if told.get("isCompactSummary") and "compacted" not in thread.events:
+        thread.events.append("compacted")
+    if isinstance(content, str):
+        if _COMMAND in content:
+            command = content.partition(_COMMAND)[2].partition("<")[0].strip()
+            if (event := _EVENTS.get(command)) is not None:
+                thread.events.append(event)
+        thread.growth.add(REMINDED if told.get("isMeta") else SAID, tokens_in(content))
+        return
+    for part in cast("list[object]", content) if isinstance(content, list) else []:
+        one = json_object(part)
+        if one.get("type") == "tool_result":
+            thread.growth.add_result(one.get("tool_use_id"), one.get("content"))
+        else:
+            thread.growth.add(SAID, tokens_in(part))
+
+
+def _count(told: object) -> int:
+    return max(0, told) if isinstance(told, int) and not isinstance(told, bool) else 0
+
+
+def _number(told: object) -> float | None:
+    return float(told) if isinstance(told, int | float) and not isinstance(told, bool) else None
