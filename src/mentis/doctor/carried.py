@@ -1,4 +1,4 @@
-"""What is carried along: everything in a prompt is read again in each call that follows it.
+"""Tokens that are carried along: everything in a prompt is read again in each call that follows it.
 
 For each source only sums are kept, however many calls there are: what a part of the prompt came to
 is its tokens times what a token was read for since it came.

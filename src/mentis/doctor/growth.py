@@ -1,4 +1,4 @@
-"""What came into a prompt since the call before, by source, as far as a log shows it."""
+"""Growth of a prompt since the call before, by source, as far as a log shows it."""
 
 from __future__ import annotations
 
