@@ -37,7 +37,7 @@ class ClaudeSession:
             "parentUuid": None,
             "isSidechain": False,
             "userType": "external",
-            "cwd": "/home/u/shop",
+            "cwd": "/srv/shop",
             "sessionId": self.name,
             "version": self.version,
             "gitBranch": "main",
@@ -147,14 +147,14 @@ class CodexSession:
             {
                 "id": self.name,
                 "timestamp": stamp(0),
-                "cwd": "/home/u/shop",
+                "cwd": "/srv/shop",
                 "originator": "codex_cli_rs",
                 "cli_version": "0.160.0",
                 "source": "cli",
                 "model_provider": "openai",
             },
         )
-        self.add("turn_context", {"cwd": "/home/u/shop", "model": self.model, "effort": "medium"})
+        self.add("turn_context", {"cwd": "/srv/shop", "model": self.model, "effort": "medium"})
 
     def add(self, kind: str, payload: dict[str, object]) -> None:
         self.lines.append({"timestamp": stamp(self.clock), "type": kind, "payload": payload})
