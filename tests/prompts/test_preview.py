@@ -44,3 +44,13 @@ def test_blocks_that_are_looked_at_together_say_what_each_says_alone(tmp_path: P
         assert len(together) > 1
         for block_id, built in together.items():
             assert built == prompts.resolve(block_id, variant="compact"), block_id
+
+
+def test_the_effect_of_an_edit_names_the_block_that_was_edited(tmp_path: Path) -> None:
+    with Prompts.open(create_home(tmp_path / "home")) as prompts:
+        variant = prompts.wording_told("style").variant
+        text = prompts.block("style").variants[variant].content
+        longer = {variant: {"content": f"{text} Be brief."}}
+        _, (written,) = prompts.change(lambda editor: editor.save("style", variants=longer))
+        _, (undone,) = prompts.change(lambda editor: editor.undo("style"))
+        assert (written.block, undone.block) == ("style", "style")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -70,7 +70,7 @@ def whose_wording(block: Block, name: str) -> Whose:
 
 
 def effect_of(
-    persona: str, before: Composition, after: Composition, edits: Iterable[Edit]
+    persona: str, before: Composition, after: Composition, edits: Sequence[Edit]
 ) -> EditEffect:
     """The difference between two prompts, as it would reach the model."""
     old, new = _spans(before.request), _spans(after.request)
@@ -83,7 +83,7 @@ def effect_of(
         bytes_before=len(old_bytes),
         bytes_after=len(new_bytes),
         first_byte=first,
-        block="" if first is None else _block_at(new, first) or _block_at(old, first),
+        block="" if first is None else _changed_block(old, new, first, edits),
         reason="; ".join(_reasons(after, edits)) if first is None else "",
     )
 
@@ -100,6 +100,14 @@ def _reasons(after: Composition, edits: Iterable[Edit]) -> Iterable[str]:
             yield f"{edit.block} is not told here: {trace.reason}"
         elif trace is not None and worded and trace.variant not in worded:
             yield f"what is told of {edit.block} here is its wording {trace.variant}"
+
+
+def _changed_block(
+    old: tuple[Span, ...], new: tuple[Span, ...], first: int, edits: Sequence[Edit]
+) -> str:
+    """Where a text only lost its end, the byte is of the next block: the one edited is told."""
+    found, edited = (_block_at(new, first), _block_at(old, first)), {one.block for one in edits}
+    return next((one for one in found if one in edited), found[0] or found[1])
 
 
 def _spans(request: PromptRequest) -> tuple[Span, ...]:

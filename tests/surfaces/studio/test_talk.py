@@ -232,6 +232,27 @@ def test_what_others_say_and_what_it_thinks_appear_by_themselves(
 
 @needs_browser
 @pytest.mark.slow
+def test_somebody_whom_the_owner_trusts_follows_a_talk_of_their_own(
+    studio: StudioHome, browser: Browser
+) -> None:
+    studio.served.tokens.set_person("cleo", name="Cleo", trust="owner")
+    token, elsewhere = studio.served.new_token("cleos", scope="chat", person="cleo"), studio.tab()
+    elsewhere.enter(token)
+    elsewhere.write()
+    studio.provider.play(says("Nobody is here."), says("Hello, Cleo."))
+    elsewhere.post(f"{API}/sessions/porch/turns", json={"text": "Who is here?"})
+    with profile(browser) as context:
+        visitor = StudioWindow(context.new_page(), studio.served.url)
+        visitor.go("/studio/talk")
+        sign_in(visitor, token)
+        with visitor.page.expect_response(f"**{API}/events"):
+            visitor.go(f"{TALK}/porch")
+        elsewhere.post(f"{API}/sessions/porch/turns", json={"text": "And now?"})
+        visitor.see("Hello, Cleo.")
+
+
+@needs_browser
+@pytest.mark.slow
 def test_what_is_being_written_stays_when_somebody_else_says_something(
     studio: StudioHome, tab: BrowserTab, visitor: StudioWindow
 ) -> None:
