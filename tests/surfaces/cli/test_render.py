@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from mentis.facts.ability import WIRES
+from mentis.home.system import SystemClock
 
 from .conftest import Mentis
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_every_wire_format_can_be_shown(mentis: Mentis, home: Path, wire: str) -> None:
+def test_every_wire_format_can_be_shown(
+    mentis: Mentis, home: Path, wire: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)  # a minute may pass between two commands
+    monkeypatch.setattr(SystemClock, "now", lambda _self: noon)
     whole = mentis("--home", home, "render", "Hello", "--provider", wire, "--json").json()
     assert whole["wire"] == wire
     body = mentis("--home", home, "render", "Hello", "--provider", wire, "--body").out

@@ -8,6 +8,8 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -132,6 +134,15 @@ def test_without_a_home_nothing_is_started(tmp_path: Path) -> None:
     assert "home-missing" in done.stderr
 
 
+@contextmanager
+def _ended(process: subprocess.Popen[str]) -> Generator[None]:
+    """Whatever a test finds, nobody waits for a program that stands by."""
+    try:
+        yield
+    finally:
+        process.kill()
+
+
 def test_it_stands_by_until_it_is_told_to_stop(home: Path) -> None:
     with upstream_server() as upstream:
         upstream.answer = messages_answer
@@ -140,10 +151,13 @@ def test_it_stands_by_until_it_is_told_to_stop(home: Path) -> None:
         settings.write_text(settings.read_text("utf-8") + more, encoding="utf-8")
         command = [sys.executable, "-m", "mentis", "--home", str(home), "record", "--port", "0"]
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        with (
+            subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process,
+            _ended(process),
+        ):
             signal.signal(signal.SIGINT, before)
             assert process.stderr is not None
-            head = [process.stderr.readline() for _ in range(6)]
+            head = [process.stderr.readline() for _ in range(8)]
             found = re.search(r"ANTHROPIC_BASE_URL=(http://\S+)/anthropic\n", "".join(head))
             assert found, head
             body = {"model": "claude-sonnet-5", "messages": [{"role": "user", "content": "hi"}]}

@@ -24,7 +24,7 @@ from .report import Report, json_wanted, prints_report
 @home_option
 @prints_report
 def init(folder: str | None, *, named: str | None, yes: bool) -> Report | None:
-    """Create a home with a starter persona, and choose which model answers.
+    """Create a home with a persona, and choose which model answers.
 
     FOLDER is where; without it, the home that --home or MENTIS_HOME names, else ~/.mentis.
     Nothing that exists is overwritten.

@@ -23,7 +23,7 @@ from .output import STOPPED, say, say_all, show_error
 START = "Start here"
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     START: {
-        "init": ("init", "Create a home with a starter persona, and choose which model answers."),
+        "init": ("init", "Create a home with a persona, and choose which model answers."),
         "chat": ("chat", "Talk to a persona; answers stream, and turns are recorded."),
         "studio": ("studio", "Open the studio in your browser: eight screens on a home."),
         "why": ("why", "Show what the model was told in a recorded turn, and why."),
