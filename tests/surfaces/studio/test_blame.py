@@ -253,6 +253,8 @@ def test_a_request_is_read_and_its_parts_have_their_history(
 @pytest.mark.slow
 def test_calls_of_a_program_appear_while_it_runs(studio: StudioHome, visitor: StudioWindow) -> None:
     visitor.go("/studio/recorded/codex")
+    with visitor.page.expect_response("**/mentis/v1/events"):
+        visitor.reload()  # what is recorded before somebody listens is no news
     expect(visitor.page.get_by_role("row")).to_have_count(2)
     with open_recording(studio.served.home, "codex", tell=lambda _line: None) as recording:
         recording.offer(anthropic_call({"system": "You search.", "messages": [user("more")]}))

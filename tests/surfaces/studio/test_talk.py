@@ -33,6 +33,12 @@ BRING = """([kind, name]) => {
     : new DragEvent("drop", {...options, dataTransfer: data}));
 }"""
 
+# Somebody turns to another tab of the browser, or comes back.
+LOOK = """(away) => {
+  Object.defineProperty(document, "hidden", {configurable: true, get: () => away});
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
 
 @pytest.fixture(scope="module")
 def tab(studio: StudioHome) -> BrowserTab:
@@ -217,6 +223,7 @@ def test_what_others_say_and_what_it_thinks_appear_by_themselves(
     studio: StudioHome, tab: BrowserTab, visitor: StudioWindow
 ) -> None:
     studio.provider.play(says("Hello there."), says("I forgot the salt."), says("Quiet today."))
+    studio.provider.play(says("It is late."))
     visitor.go(f"{TALK}/kitchen")
     page = visitor.page
     with page.expect_response(f"**{API}/events"):
@@ -227,6 +234,10 @@ def test_what_others_say_and_what_it_thinks_appear_by_themselves(
     visitor.see("thought, and did not say")
     tab.post(f"{API}/beats", json={})
     visitor.see("Quiet today.")
+    page.evaluate(LOOK, True)
+    tab.post(f"{API}/sessions/kitchen/turns", json={"text": "And now?"})
+    page.evaluate(LOOK, False)
+    visitor.see("It is late.")
     assert visitor.faults == []
 
 

@@ -125,13 +125,17 @@ class MentisTurns extends HTMLElement {
         this.soon = setTimeout(() => this.refresh(), 300);
       });
     };
-    document.addEventListener("visibilitychange", this.watch);
+    this.seen = () => {
+      this.watch();
+      if (!document.hidden) this.news.addEventListener("open", () => this.refresh(), {once: true});
+    };
+    document.addEventListener("visibilitychange", this.seen);
     this.watch();
   }
 
   disconnectedCallback() {
     this.news?.close();
-    document.removeEventListener("visibilitychange", this.watch);
+    document.removeEventListener("visibilitychange", this.seen);
   }
 
   refresh() {

@@ -405,6 +405,7 @@ class MentisTalk extends HTMLElement {
   // What others do in this conversation, and what the persona says by itself.
   follow() {
     const open = () => {
+      this.news?.close();
       this.news = new EventSource(`${this.persona}/events`);
       this.news.addEventListener("entry", (event) => {
         const told = JSON.parse(event.data);
@@ -417,8 +418,13 @@ class MentisTalk extends HTMLElement {
       });
     };
     document.addEventListener("visibilitychange", () => {
-      if (document.hidden) this.news?.close();
-      else open();
+      if (document.hidden) { this.news?.close(); return; }
+      open();
+      // What was said while nobody looked came with no news.
+      this.news.addEventListener("open", () => {
+        if (!this.busy) this.refresh();
+        this.update("moments");
+      }, {once: true});
     });
     if (!document.hidden) open();
   }
