@@ -31,7 +31,7 @@ from .breaks import LogBreak
 from .calls import BreakCause, LogBody, LoggedCall
 from .prices import log_route
 
-MOST_KEPT = 48 * 1024 * 1024  # bytes of prompts
+MOST_KEPT = 16 * 1024 * 1024  # bytes of prompts
 _MOST_COMPARED = 300  # times that two prompts are laid side by side byte by byte
 _MARKS = (b'"cache_control"', b'"prompt_cache_breakpoint"')
 _MOST_FIRST = 4096
@@ -205,7 +205,9 @@ def _seen(told: LogBreak, made: CacheComparison, before: LogBody, read: ReadCall
     cause = told.cause
     if cause == "changed":
         cause = "nonce" if _is_nonce(old, new) else cause
-        cause = "tools" if cause == "changed" and apart.pointer.startswith("/tools") else cause
+        if cause == "changed" and before.payload.get("tools") != read.payload.get("tools"):
+            at_tool = apart.pointer.startswith("/tools")
+            cause, told = "tools", told if at_tool else replace(told, where="the tools")
     whole = max(1, len(orjson_bytes(read.payload)))
     changed = round(told.tokens and len(orjson_bytes(new)) / whole * (read_input(read) or 0))
     found = replace(told, cause=cause, pointer=apart.pointer, changed=min(changed, told.tokens))

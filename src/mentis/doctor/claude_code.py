@@ -82,6 +82,9 @@ class ClaudeCodeReader:
                 yield thread.call
         self._threads.clear()
 
+    def notes(self) -> Iterator[str]:
+        return iter(())
+
     def _answer(
         self, number: int, told: _Line, thread: _Thread, names: tuple[str, str]
     ) -> Iterator[LoggedCall]:

@@ -65,6 +65,9 @@ class CodexReader:
     def end(self) -> Iterator[LoggedCall]:
         return iter(())
 
+    def notes(self) -> Iterator[str]:
+        return iter(())
+
     def _begin(self, payload: JsonObject) -> None:
         if self.session:
             return  # a fork repeats the head of what it was forked from
