@@ -146,7 +146,7 @@ async def test_answers_that_are_kept_are_judged_again_without_asking(
         first = await agent.compare([NAME], b=CompareSide("other"), repeat=2, keep=kept)
     nobody = Rounds()  # breaks if it is asked
     async with Agent.open(home, provider=nobody) as agent:
-        again = await agent.compare([NAME], b=CompareSide("other"), repeat=2, replay=kept)
+        again = await agent.compare([NAME], b=CompareSide("other"), replay=kept)
         strict = {**NAME, "regex": "^Who"}
         other = await agent.compare([strict], b=CompareSide("other"), repeat=2, replay=kept)
     assert again.replayed

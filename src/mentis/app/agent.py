@@ -1146,7 +1146,7 @@ class Agent:
         a: SideGiven = AS_IT_IS,
         b: SideGiven | None = None,
         *,
-        repeat: int = 1,
+        repeat: int | None = None,
         replay: str | Path = "",
     ) -> ComparePlan:
         """What `compare` would ask, how the prompts of both sides differ, and what it may cost.
@@ -1161,7 +1161,7 @@ class Agent:
         a: SideGiven = AS_IT_IS,
         b: SideGiven | None = None,
         *,
-        repeat: int = 1,
+        repeat: int | None = None,
         functions: Mapping[str, OwnCheck] | None = None,
         keep: str | Path = "",
         replay: str | Path = "",
@@ -1170,7 +1170,8 @@ class Agent:
         on_answer: OnAnswer | None = None,
     ) -> Comparison:
         """The same messages answered as `a` and as `b` say, each `repeat` times, checked and
-        counted; without `b`, one side alone is measured.
+        counted; without `b`, one side alone is measured. Without `repeat` each is asked once, and
+        of kept answers all are taken.
 
         A message is a text, or a mapping with its checks: `{"message": "Who are you?", "contains":
         "Ada"}`; `functions` are those that checks name. A side says its `route`, `model`, `blocks`
@@ -1193,7 +1194,7 @@ class Agent:
         ask = ask_free if prepared.plan.free else self._paid_calls("compare").ask
         if not keep:
             return await run(ask)
-        keeper = AnswerKeeper(ask, prepared.now)
+        keeper = AnswerKeeper(ask, prepared.now, prepared.plan.repeat)
         try:
             return await run(keeper.ask)
         finally:
@@ -1206,7 +1207,7 @@ class Agent:
         a: SideGiven,
         b: SideGiven | None,
         *,
-        repeat: int,
+        repeat: int | None,
         kept: KeptAnswers | None,
     ) -> PreparedComparison:
         cases, parts = make_cases(messages, "messages"), self._parts
@@ -1214,8 +1215,9 @@ class Agent:
         for side in sides:
             self._check_texts(side.blocks)
         stimuli = [await self._checked(one.message) for one in cases]
-        now = parts.models.clock.now() if kept is None else kept.now
-        question = CompareQuestion(cases, tuple(stimuli), sides, repeat, self._route_of_side, now)
+        now, usual = (parts.models.clock.now(), 1) if kept is None else (kept.now, kept.repeat)
+        times = usual if repeat is None else repeat
+        question = CompareQuestion(cases, tuple(stimuli), sides, times, self._route_of_side, now)
         return await prepare_comparison(parts, question)
 
     def _route_of_side(self, side: CompareSide) -> Route:

@@ -31,6 +31,7 @@ class AnswerKeeper:
 
     ask_first: AskAttempt
     now: datetime
+    repeat: int
     answers: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
 
     async def ask(self, models: Models, attempt: RouteAttempt) -> LoneReply:
@@ -47,7 +48,12 @@ class AnswerKeeper:
 
     def write(self, path: Path) -> None:
         came = [one for one in self.answers if len(one) > 1]  # no place of a call broken off
-        form = {"format": FORMAT, "time": self.now.isoformat(), "answers": came}
+        form = {
+            "format": FORMAT,
+            "time": self.now.isoformat(),
+            "repeat": self.repeat,
+            "answers": came,
+        }
         write_atomic(path, (json.dumps(form, ensure_ascii=False, indent=1) + "\n").encode())
 
 
@@ -57,6 +63,7 @@ class KeptAnswers:
 
     path: Path
     now: datetime
+    repeat: int  # how often each message was asked
     answers: dict[str, list[dict[str, object]]]
 
     async def ask(self, models: Models, attempt: RouteAttempt) -> LoneReply:
@@ -90,7 +97,10 @@ def read_kept(path: Path) -> KeptAnswers:
             answers.setdefault(str(told["payload"]), []).append(told)
         if found["format"] != FORMAT:
             raise BadInput(f"{path} is of a newer Mentis", hint="upgrade this one")
-        return KeptAnswers(path, datetime.fromisoformat(str(found["time"])), answers)
+        time, repeat = datetime.fromisoformat(str(found["time"])), found.get("repeat", 1)
+        if not isinstance(repeat, int):
+            raise BadInput(f"{path} says no number of repeats", hint=hint)
+        return KeptAnswers(path, time, repeat, answers)
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}", hint=hint) from error
     except (KeyError, TypeError, ValueError) as error:

@@ -36,7 +36,7 @@ class MessageChoice:
     """What the options say of the messages and their checks."""
 
     messages: str
-    repeat: int
+    repeat: int | None
     contains: tuple[str, ...]
     regex: tuple[str, ...]
     functions: Path | None
@@ -77,7 +77,9 @@ def message_options(command: F) -> F:
         (
             click.argument("messages", type=click.Path(dir_okay=False, allow_dash=True)),
             click.option(
-                "--repeat", type=Number(1, 1000), default=1, help="How often to ask each message."
+                "--repeat",
+                type=Number(1, 1000),
+                help="How often to ask each message; by default once, of saved answers all.",
             ),
             click.option(
                 "--contains",
