@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mentis.net.redact import redact_bytes
+from mentis.net.redact import is_plain, redact_bytes, secret_forms
 
 KEYS = [
     "sk-ant-oat01-" + "aB3_" * 8,
@@ -29,6 +29,7 @@ KEYS = [
 def test_what_is_shaped_like_a_key_is_struck_out_wherever_it_stands(key: str) -> None:
     for text in (f"key={key}", f'{{"a": "{key}", "b": 1}}', f"{key}\n{key}"):
         found = redact_bytes(text.encode(), ()).decode()
+        assert not is_plain(text, ())
         assert "[redacted]" in found
         assert "aB3" not in found
         assert "ABC2" not in found
@@ -41,3 +42,9 @@ def test_what_is_shaped_like_a_key_is_struck_out_wherever_it_stands(key: str) ->
 )
 def test_words_that_only_begin_alike_stay(text: str) -> None:
     assert redact_bytes(text.encode(), ()) == text.encode()
+
+
+@pytest.mark.parametrize("secret", ["hunter2-hunter2", 'hunter"2', "hünter22"])
+def test_a_text_is_not_called_plain_that_may_hold_a_secret(secret: str) -> None:
+    assert is_plain("so it goes", secret_forms(["correct horse"]))
+    assert not is_plain(f"so {secret} goes", secret_forms([secret]))

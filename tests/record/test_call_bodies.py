@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mentis.errors import StoreDamaged
-from mentis.record.call_bodies import call_blobs, keep_body, read_body, split_body
+from mentis.record.call_bodies import KnownBlocks, call_blobs, keep_body, read_body, split_body
 from mentis.stores.memory.blobs import BlobsInMemory
 from mentis.values.entry import Entry
 
@@ -25,8 +25,7 @@ def size_of(blobs: BlobsInMemory) -> int:
 
 
 def kept(blobs: BlobsInMemory, text: str) -> str:
-    _, blocks = split_body(text)
-    return keep_body(blobs, text.encode(), blocks)
+    return keep_body(blobs, text.encode(), split_body(text).blocks)
 
 
 @given(
@@ -38,7 +37,8 @@ def test_any_object_is_cut_and_put_together_again(
     body: dict[str, object], indent: int | None, ascii_only: bool
 ) -> None:
     text = json.dumps(body, indent=indent, ensure_ascii=ascii_only)
-    value, blocks = split_body(text)
+    split = split_body(text)
+    value, blocks = split.payload, split.blocks
     assert value == json.loads(text)
     assert "".join(block.text for block in blocks) == text
     blobs = BlobsInMemory()
@@ -50,14 +50,15 @@ def test_any_object_is_cut_and_put_together_again(
     ["", "data: {}\n\n", "[1, 2]", '{"a": 1', '{"a": 1,}', '{"a" 1}', '{"a": [1,]}', "{} {}", "{"],
 )
 def test_what_is_no_object_is_one_block(text: str) -> None:
-    value, blocks = split_body(text)
+    split = split_body(text)
+    value, blocks = split.payload, split.blocks
     assert value is None
     assert [block.text for block in blocks] == [text]
 
 
 def test_blocks_have_the_pointers_of_tools_and_messages() -> None:
     text = '{"model": "m", "tools": [{"name": "a"}], "messages": [{"role": "user"}, 2], "a/b": {}}'
-    _, blocks = split_body(text)
+    blocks = split_body(text).blocks
     assert [block.pointer for block in blocks if block.pointer] == [
         "/model",
         "/tools/0",
@@ -102,3 +103,32 @@ def test_a_blob_that_is_no_list_of_blocks_is_told() -> None:
 def _entry(listing: str) -> Entry:
     body = {"request": {"body": listing}}
     return Entry("recorded/x", 0, "", "", "call", None, None, {}, "", body=body)
+
+
+@given(st.lists(st.dictionaries(st.text(), VALUES, max_size=5), max_size=6), st.booleans())
+def test_what_is_known_of_earlier_bodies_changes_nothing(
+    bodies: list[dict[str, object]], ascii_only: bool
+) -> None:
+    known, blobs = KnownBlocks(), BlobsInMemory()
+    said = {"messages": [{"role": "user", "content": "so it goes " * 40}]}
+    for body in ({**said, **one} for one in [*bodies, *bodies]):
+        text = json.dumps(body, ensure_ascii=ascii_only)
+        split, alone = split_body(text, known), split_body(text)
+        assert (split.payload, split.blocks) == (alone.payload, alone.blocks)
+        listing = keep_body(blobs, text.encode(), split.blocks, known)
+        assert listing == keep_body(BlobsInMemory(), text.encode(), alone.blocks)
+        assert read_body(blobs, listing) == text.encode()
+        known.learn(split)
+
+
+def test_what_a_body_repeats_is_not_read_again() -> None:
+    messages = [{"role": "user", "content": "b" * 300}]
+    first = {"tools": [{"name": "a" * 300}], "messages": messages}
+    second = {**first, "messages": [*messages, {"role": "user", "content": "c" * 300}]}
+    known = KnownBlocks()
+    known.learn(split_body(json.dumps(first), known))
+    split = split_body(json.dumps(second), known)
+    fresh = "".join(block.text for block, _ in split.fresh)
+    assert "c" * 300 in fresh
+    assert "a" * 300 not in fresh
+    assert "b" * 300 not in fresh

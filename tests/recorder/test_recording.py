@@ -129,6 +129,36 @@ def _config() -> dict[str, str]:
     return {name: os.environ[name] for name in ("MENTIS_CONFIG", "XDG_CONFIG_HOME")}
 
 
+def test_a_secret_that_turns_up_later_in_a_conversation_or_a_stream_is_struck_out(
+    home: Path,
+) -> None:
+    bearer = [(b"authorization", f"Bearer {KEY}".encode())]
+    first, second = user("b" * 400), user(f"the key is {KEY}, " + "c" * 400)
+    piece = {"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {"content": "word "}}]}
+    told = [json.dumps(piece)] * 40 + [json.dumps(piece).replace("word ", f"{KEY} ")]
+    told += [json.dumps(piece)] * 40 + ["[DONE]"]
+    stream = "".join(f"data: {one}\n\n" for one in told).encode()
+    for asked in ([first], [first, second], [first, second, user("d" * 400)]):
+        body = json.dumps({"model": "m", "messages": asked, "stream": True}).encode()
+        call = call_copy(OPENAI, "/v1/chat/completions", body, stream, headers=bearer)
+        entry = record_calls(home, call)[-1]
+        kept = [
+            read_body(FileBlobs(home / "blobs"), cast("str", json_object(entry.body[one])["body"]))
+            for one in ("request", "answer")
+        ]
+        assert kept == [
+            body.replace(KEY.encode(), b"[redacted]"),
+            stream.replace(KEY.encode(), b"[redacted]"),
+        ]
+        assert json_object(entry.body["answer"])["redacted"]
+    with open_recording(home, "again", tell=fail) as recording:
+        for asked in ([first], [first, second], [first, second, user("d" * 400)]):
+            body = json.dumps({"model": "m", "messages": asked}).encode()
+            recording.offer(call_copy(OPENAI, "/v1/chat/completions", body, stream, headers=bearer))
+    everything = b"".join(one.read_bytes() for one in home.rglob("*") if one.is_file())
+    assert KEY.encode() not in everything
+
+
 def test_a_conversation_that_only_grows_loses_nothing(home: Path) -> None:
     first = talk(user("hi"))
     # The mark moves on with the conversation, as programs do it: it is no part of the prompt.

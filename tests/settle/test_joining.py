@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mentis.call.recorded_events import events_of
 from mentis.facts.ability import Wire
-from mentis.settle.joining import joined_pieces
+from mentis.settle.joining import joined_pieces, joined_stream
 from mentis.settle.readers import read_all, reader_for
 from mentis.values.reply import Reply
 from mentis.values.tool import ToolDeclaration
@@ -86,3 +87,43 @@ def test_what_says_more_than_words_is_left_where_it_stands() -> None:
 
 def test_a_format_whose_pieces_are_not_known_is_left_as_it_is() -> None:
     assert [*joined_pieces(["a", "a"], "gemini")] == ["a", "a"]
+
+
+def stream(events: Sequence[str], wire: Wire) -> str:
+    named = "event: content_block_delta\n" if wire == "anthropic" else ""
+    return "".join(f"{named}data: {event}\n\n" for event in events)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@given(
+    words=st.lists(st.text() | st.sampled_from(['{"name": "look"}', '"', "\\", "\n\n", "\0"])),
+    ascii_only=st.booleans(),
+    numbered=st.booleans(),
+)
+def test_a_stream_whose_words_are_joined_reads_the_same(
+    wire: Wire, words: list[str], ascii_only: bool, numbered: bool
+) -> None:
+    numbers = range(len(words)) if numbered else [0] * len(words)
+    told = [*BEGINS[wire], *(MAKERS[wire](*one) for one in zip(numbers, words, strict=True))]
+    whole = stream([json.dumps(one, ensure_ascii=ascii_only) for one in told], wire)
+    joined = [*events_of(joined_stream(whole, wire), wire)]
+    assert read(joined, wire) == read([*events_of(whole, wire)], wire)
+    assert read([*joined_pieces(joined, wire)], wire) == read(joined, wire)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_stream_of_many_words_is_as_short_as_they_are(wire: Wire) -> None:
+    said = [*BEGINS[wire], *(MAKERS[wire](0, f"word {number} ") for number in range(500))]
+    whole = stream([json.dumps(one) for one in said], wire)
+    assert len(joined_stream(whole, wire)) < len(whole) // 8
+
+
+def test_a_stream_is_left_as_it_is_behind_what_is_no_word() -> None:
+    word = json.dumps(chat(0, "a"))
+    call = json.dumps({"choices": [{"delta": {"tool_calls": []}}]})
+    whole = stream([word, word, word, call, "[DONE]"], "openai-chat")
+    joined = stream([word.replace('"a"', '"aa"'), word, call, "[DONE]"], "openai-chat")
+    assert joined_stream(whole, "openai-chat") == joined
+    cut = whole[: whole.index("[DONE]") - 30]
+    assert joined_stream(cut, "openai-chat").endswith(cut[-40:])
+    assert joined_stream(whole, "gemini") == whole

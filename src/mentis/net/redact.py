@@ -72,6 +72,15 @@ def redact_bytes(data: bytes, secrets: Iterable[str]) -> bytes:
     return redact_forms(data, secret_forms(secrets))
 
 
+def is_plain(text: str, forms: Iterable[str]) -> bool:
+    """Whether nothing in a text, or in any that says the same words between quotes, is a secret or
+    looks like one. False also where that cannot be told by parts of it.
+    """
+    return not any('"' in form or not form.isascii() or form in text for form in forms) and not any(
+        sign in text for sign in _SIGNS
+    )
+
+
 def redact_forms(data: bytes, forms: Iterable[str]) -> bytes:
     """As `redact_bytes` does it, with `secret_forms`."""
     # Latin-1 carries every byte through unchanged, valid UTF-8 or not; keys are ASCII.

@@ -13,6 +13,10 @@ class BlobStore(Protocol):
         """On disk when it returns. The same content is kept once."""
         ...
 
+    def has(self, digest: Digest) -> bool:
+        """Whether it is here, as far as that is known without reading it: False says nothing."""
+        ...
+
     def read(self, digest: Digest, *, start: int = 0, length: int | None = None) -> bytes | None:
         """A part of it; None when it is not here. StoreDamaged when it is not what it was."""
         ...

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import TypeAlias, TypeVar, cast
 
 from mentis.errors import StoreDamaged
 from mentis.ports.blob_store import BlobStore
-from mentis.values.digest import Digest
+from mentis.values.digest import Digest, digest
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
 from mentis.values.value import Value
@@ -24,10 +24,15 @@ CALL = "call"
 BODIES = ("request", "answer", "original")
 _FORMAT = 1
 _SHORT = 256  # bytes; what is shorter stands in the list itself
+_BEGIN = 64  # characters of a block, by which it is looked for
+_MOST_KNOWN = 8_000_000  # characters
+_MOST_MADE = 10_000
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
 # Text that stands in the list, or pointer and digest of a block.
 _Piece: TypeAlias = str | list[str]
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +45,77 @@ class BodyBlock(Value):
     pointer: str = ""
 
 
-def split_body(text: str) -> tuple[JsonObject | None, tuple[BodyBlock, ...]]:
-    """The object that a text is, with its blocks; None for a text that is none, as one block."""
+@dataclass(frozen=True, slots=True)
+class SplitBody:
+    """`payload` is None where the text is no object; then it is one block. `fresh` are the blocks
+    that were not known, each with its value.
+    """
+
+    payload: JsonObject | None
+    blocks: tuple[BodyBlock, ...]
+    fresh: tuple[tuple[BodyBlock, object], ...] = ()
+
+
+class KnownBlocks:
+    """What stood in bodies of late, and what was made of it: a call repeats nearly all of the one
+    before it, and what it repeats is neither read nor worked out again. Its values are not changed.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: dict[tuple[str, str], tuple[BodyBlock, object]] = {}
+        self._made: dict[tuple[object, ...], tuple[list[object], object]] = {}
+        self._size = 0
+
+    def find(self, text: str, at: int, pointer: str) -> tuple[BodyBlock, object] | None:
+        """The block that a text goes on with: an object or a text, which say where they end."""
+        found = self._blocks.get((pointer, text[at : at + _BEGIN]))
+        return found if found is not None and text.startswith(found[0].text, at) else None
+
+    def learn(self, body: SplitBody) -> None:
+        for block, value in body.fresh:
+            if len(block.text) < _SHORT or block.text[0] not in '{"':
+                continue
+            self._size += len(block.text)
+            if self._size > _MOST_KNOWN:
+                self._blocks.clear()
+                self._made.clear()
+                self._size = len(block.text)
+            self._blocks[block.pointer, block.text[:_BEGIN]] = block, value
+
+    def remember(self, what: str, value: T, make: Callable[[T], U]) -> U:
+        """What is made of a value, or of the members of a list, told by which they are."""
+        told: object = value
+        members = cast("list[object]", told) if isinstance(told, list) else [told]
+        key: tuple[object, ...] = (what, isinstance(told, list), *map(id, members))
+        found = self._made.get(key)
+        if found is None:
+            if len(self._made) >= _MOST_MADE:
+                self._made.clear()
+            found = self._made[key] = [*members], make(value)  # held: no other has their ids
+        return cast("U", found[1])
+
+
+def split_body(text: str, known: KnownBlocks | None = None) -> SplitBody:
+    """The object that a text is, with its blocks."""
     try:
-        cuts = _Cuts(text)
+        cuts = _Cuts(text, known or KnownBlocks())
         value = cuts.read()
     except (ValueError, IndexError, RecursionError):
-        return None, (BodyBlock(text),)
-    return value, tuple(cuts.blocks)
+        whole = BodyBlock(text)
+        return SplitBody(None, (whole,), ((whole, None),))
+    return SplitBody(value, tuple(cuts.blocks), tuple(cuts.fresh))
 
 
 class _Cuts:
     """One way through a text, as strict as the decoder of JSON is."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, known: KnownBlocks) -> None:
         self._text = text
+        self._known = known
         self._at = 0
         self._cut_at = 0
         self.blocks: list[BodyBlock] = []
+        self.fresh: list[tuple[BodyBlock, object]] = []
 
     def read(self) -> JsonObject:
         found: dict[str, object] = {}
@@ -74,7 +132,7 @@ class _Cuts:
         self._expect("}")
         if self._text[self._at :].strip():
             raise ValueError("something stands behind the object")
-        self.blocks.append(BodyBlock(self._text[self._cut_at :]))
+        self._between(len(self._text))
         return found
 
     def _key(self) -> str:
@@ -96,12 +154,24 @@ class _Cuts:
     def _value(self, pointer: str) -> object:
         self._peek()
         begin = self._at
-        value, end = cast("tuple[object, int]", _DECODER.raw_decode(self._text, begin))
-        self._at = end
-        self.blocks.append(BodyBlock(self._text[self._cut_at : begin]))
-        self.blocks.append(BodyBlock(self._text[begin : self._at], pointer))
-        self._cut_at = self._at
+        found = self._known.find(self._text, begin, pointer)
+        if found is None:
+            read = _DECODER.raw_decode(self._text, begin)
+            value, end = cast("tuple[object, int]", read)
+            found = BodyBlock(self._text[begin:end], pointer), value
+            self._between(begin)
+            self.fresh.append(found)
+        else:
+            self._between(begin)
+        block, value = found
+        self.blocks.append(block)
+        self._at = self._cut_at = begin + len(block.text)
         return value
+
+    def _between(self, end: int) -> None:
+        between = BodyBlock(self._text[self._cut_at : end])
+        self.blocks.append(between)
+        self.fresh.append((between, None))
 
     def _peek(self) -> str:
         match = _SPACE.match(self._text, self._at)
@@ -114,13 +184,20 @@ class _Cuts:
         self._at += 1
 
 
-def keep_body(blobs: BlobStore, content: bytes, blocks: Collection[BodyBlock] | None) -> Digest:
+def keep_body(
+    blobs: BlobStore,
+    content: bytes,
+    blocks: Collection[BodyBlock] | None,
+    known: KnownBlocks | None = None,
+) -> Digest:
     """`blocks` are those of the content, None where it is no text."""
-    listed: list[_Piece] = []
+    known, listed = known or KnownBlocks(), list[_Piece]()
     for block in blocks or ():
-        data = block.text.encode()
-        if len(data) >= _SHORT:
-            listed.append([block.pointer, blobs.keep(data)])
+        if len(block.text) >= _SHORT or len(block.text.encode()) >= _SHORT:
+            name = known.remember("digest", block.text, _digest)
+            if not blobs.has(name):
+                blobs.keep(block.text.encode())
+            listed.append([block.pointer, name])
         elif listed and isinstance(listed[-1], str):
             listed[-1] += block.text
         elif block.text:
@@ -129,6 +206,10 @@ def keep_body(blobs: BlobStore, content: bytes, blocks: Collection[BodyBlock] | 
         listed.append(["", blobs.keep(content)])
     form = {"format": _FORMAT, "blocks": listed}
     return blobs.keep(json.dumps(form, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def _digest(text: str) -> Digest:
+    return digest(text.encode())
 
 
 def read_body(blobs: BlobStore, listing: Digest) -> bytes | None:

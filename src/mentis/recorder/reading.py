@@ -6,6 +6,7 @@ From here on there are no secrets in it: what is read was redacted before.
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -14,13 +15,14 @@ from mentis.ask.payload_tools import offered_in
 from mentis.call.recorded_events import events_of
 from mentis.facts.ability import Wire
 from mentis.facts.side_calls import SidePrompt, side_kind, side_kind_at, side_kind_named
-from mentis.net.redact import MARK, redact_forms, secret_forms
-from mentis.record.call_bodies import BodyBlock, split_body
+from mentis.net.redact import MARK, is_plain, redact_forms, secret_forms
+from mentis.record.call_bodies import BodyBlock, KnownBlocks, split_body
 from mentis.render.compare import is_body
-from mentis.settle.joining import joined_pieces
+from mentis.settle.joining import joined_pieces, joined_stream
 from mentis.settle.readers import read_all, reader_for
 from mentis.values.json import JsonObject, json_object
 from mentis.values.reply import Reply
+from mentis.values.tool import ToolDeclaration
 
 from .call_copy import BodyCopy, CallCopy, Headers
 from .ollama_answers import chat_events
@@ -67,6 +69,7 @@ _SECRET_HEADERS = frozenset(
 _SECRET_QUERY = ("key", "token", "secret", "password", "auth", "sig", "signature")
 _SCHEME = re.compile(r"^(?:bearer|basic|token)\s+", re.IGNORECASE)
 _LONG_WRITES = re.compile(r'"ephemeral_1h_input_tokens"\s*:\s*(\d+)')
+_MOST_KEYS = 4
 _ID = re.compile(r'"id"\s*:\s*"((?:resp|msg|chatcmpl|gen)[-_][^"]{1,120})"')
 
 
@@ -109,6 +112,25 @@ class ReadCall:
     said: JsonObject = field(default_factory=dict[str, object])
     tells_cache: bool = True
     reason: str = ""
+    known: KnownBlocks = field(default_factory=KnownBlocks)
+
+
+@dataclass(slots=True)
+class KnownBodies:
+    """What earlier calls were read to, for each of the last keys they were made with: it was
+    looked through for those, and no others.
+    """
+
+    _books: OrderedDict[tuple[str, ...], KnownBlocks] = field(
+        default_factory=OrderedDict[tuple[str, ...], KnownBlocks]
+    )
+
+    def of(self, hidden: tuple[str, ...]) -> KnownBlocks:
+        known = self._books.setdefault(hidden, KnownBlocks())
+        self._books.move_to_end(hidden)
+        if len(self._books) > _MOST_KEYS:
+            self._books.popitem(last=False)
+        return known
 
 
 _SILENT_WIRES = ("openai-chat", "openai-responses", "ollama")
@@ -120,20 +142,19 @@ _BARE_TEXTS: Mapping[Wire, tuple[str, str]] = {
 _CACHED = re.compile(r'"(?:cached_tokens|prompt_cache_hit_tokens)"')
 
 
-def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
+def read_call(copy: CallCopy, secrets: Iterable[str], books: KnownBodies | None = None) -> ReadCall:
     hidden = secret_forms((*secrets, *_own_secrets(copy)))
-    limit = copy.request.limit
-    request, payload = _body(copy.request, copy.headers, hidden, limit)
-    answer, _ = _body(copy.answer, copy.answer_headers, hidden, limit)
+    known = (books or KnownBodies()).of(hidden)
+    request, payload = _request_body(copy, copy.request, hidden, known)
+    wire = _wire(copy)
+    answer, told = _answer_body(copy, hidden, wire)
     original, said = None, None
     if copy.original is not None:
-        original, said = _body(copy.original, copy.headers, hidden, limit)
-    wire = _wire(copy)
+        original, said = _request_body(copy, copy.original, hidden, known)
     payload = with_listed_input(payload, wire) if payload and wire else payload
     if wire is None or not (copy.source or is_body(payload, wire)):
         wire, payload = None, None
     payload = json_object(payload)
-    told = (answer.content or b"").decode("utf-8", "replace")
     model = str(payload.get("model") or model_at(copy.path))
     asked = wire is not None and copy.status == 200 and bool(told)
     long_writes = long_writes_in(told) if asked else 0
@@ -149,7 +170,7 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
         wire=wire,
         payload=payload,
         model=model,
-        reply=read_answer(told, wire, payload, model) if asked and wire else None,
+        reply=read_answer(told, wire, payload, model, known=known) if asked and wire else None,
         reply_id=reply_id[1] if reply_id else "",
         long_writes=long_writes,
         side=_side(copy, headers, payload, wire),
@@ -157,6 +178,7 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
         said=with_listed_input(said, wire) if said and wire else {},
         reason=_plain(copy.reason, hidden),  # errors repeat what they were about
         tells_cache=tells_cache(told, wire),
+        known=known,
     )
 
 
@@ -207,33 +229,79 @@ def with_listed_input(payload: JsonObject, wire: Wire) -> JsonObject:
     return {**payload, listed: [{"role": "user", "content": said}]}
 
 
-def read_answer(said: str, wire: Wire, payload: JsonObject, model: str) -> Reply:
+def read_answer(
+    said: str, wire: Wire, payload: JsonObject, model: str, *, known: KnownBlocks | None = None
+) -> Reply:
     """A whole answer, streamed or not, in its own format."""
+    tools = (known or KnownBlocks()).remember("tools", payload.get("tools"), _offered)
     if wire == "ollama":
-        reader = reader_for("openai-chat", tools=offered_in(payload), model=model)
+        reader = reader_for("openai-chat", tools=tools, model=model)
         return read_all(reader, joined_pieces(chat_events(events_of(said, wire)), "openai-chat"))
-    reader = reader_for(wire, tools=offered_in(payload), model=model)
+    reader = reader_for(wire, tools=tools, model=model)
     return read_all(reader, joined_pieces(events_of(said, wire), wire))
 
 
-def _body(
-    copy: BodyCopy, headers: Headers, hidden: tuple[str, ...], limit: int
+def _offered(tools: object) -> tuple[ToolDeclaration, ...] | None:
+    return offered_in({"tools": tools})
+
+
+def _request_body(
+    copy: CallCopy, body: BodyCopy, hidden: tuple[str, ...], known: KnownBlocks
 ) -> tuple[ReadBody, JsonObject | None]:
+    """What stood in the call before was looked through then: only the rest may hold a secret."""
+    plain = _unpacked(body, copy.headers, copy.request.limit)
+    if isinstance(plain, ReadBody):
+        return plain, None
+    try:
+        split = split_body(plain.decode(), known)
+    except UnicodeDecodeError:
+        return _redacted(body, plain, hidden), None
+    if is_plain("".join(block.text for block, _ in split.fresh), hidden):
+        known.learn(split)
+        return ReadBody(body.length, plain, split.blocks), split.payload
+    return _split(_redacted(body, plain, hidden))
+
+
+def _answer_body(
+    copy: CallCopy, hidden: tuple[str, ...], wire: Wire | None
+) -> tuple[ReadBody, str]:
+    """With its text, the words joined: most of a stream is what stands around them each time."""
+    plain = _unpacked(copy.answer, copy.answer_headers, copy.request.limit)
+    if isinstance(plain, ReadBody):
+        return plain, ""
+    text = plain.decode("utf-8", "replace")
+    told = joined_stream(text, wire) if wire else text
+    read = ReadBody(copy.answer.length, plain)
+    if not is_plain(told, hidden):
+        read = _redacted(copy.answer, plain, hidden)
+        text = (read.content or b"").decode("utf-8", "replace")
+        told = joined_stream(text, wire) if wire else text
+    return _split(read)[0], told
+
+
+def _unpacked(copy: BodyCopy, headers: Headers, limit: int) -> bytes | ReadBody:
+    """The bytes as they were packed; a body without content where they are not kept."""
     if not copy.whole:
-        return ReadBody(copy.length, left_out=copy.why), None
+        return ReadBody(copy.length, left_out=copy.why)
     packing = _header(headers, "content-encoding").lower()
     plain = unpack(copy.content(), packing, limit)
     if plain is None:
         # What cannot be read cannot be redacted either, and no secret may reach the disk.
-        return ReadBody(copy.length, left_out=f"packed as {packing!r}, which is not read"), None
+        return ReadBody(copy.length, left_out=f"packed as {packing!r}, which is not read")
+    return plain
+
+
+def _redacted(copy: BodyCopy, plain: bytes, hidden: tuple[str, ...]) -> ReadBody:
     content = redact_forms(plain, hidden)
-    read = ReadBody(copy.length, content, redacted=content != plain)
+    return ReadBody(copy.length, content, redacted=content != plain)
+
+
+def _split(read: ReadBody) -> tuple[ReadBody, JsonObject | None]:
     try:
-        text = content.decode()
+        split = split_body((read.content or b"").decode())
     except UnicodeDecodeError:
         return read, None
-    payload, blocks = split_body(text)
-    return replace(read, blocks=blocks), payload
+    return replace(read, blocks=split.blocks), split.payload
 
 
 def _own_secrets(copy: CallCopy) -> Iterator[str]:

@@ -234,8 +234,9 @@ def _read(call: CallCopy, body: bytes) -> _Body | None:
         text = body.decode()
     except UnicodeDecodeError:
         return None
-    payload, blocks = split_body(text)
-    blocks = tuple(inner for block in blocks for inner in _declarations(block, wire))
+    split = split_body(text)
+    payload = split.payload
+    blocks = tuple(inner for block in split.blocks for inner in _declarations(block, wire))
     pointers = [block.pointer for block in blocks if block.pointer]
     if payload is None or not is_body(payload, wire) or len(set(pointers)) != len(pointers):
         return None
@@ -251,13 +252,13 @@ def _read(call: CallCopy, body: bytes) -> _Body | None:
 
 def _declarations(block: BodyBlock, wire: Wire) -> Iterator[BodyBlock]:
     """Gemini's tools lie in a list inside the list of tools: each is a text of its own."""
-    payload, inner = None, ()
+    tool = None
     if wire == "gemini" and block.pointer.startswith("/tools/"):
-        payload, inner = split_body(block.text)
-    if payload is None:
+        tool = split_body(block.text)
+    if tool is None or tool.payload is None:
         yield block
         return
-    for one in inner:
+    for one in tool.blocks:
         yield BodyBlock(one.text, one.pointer and f"{block.pointer}{one.pointer}")
 
 

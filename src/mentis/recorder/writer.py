@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -18,7 +18,7 @@ from mentis.net.redact import redact_bytes
 from mentis.ports.blob_store import BlobStore
 from mentis.ports.screener import Screener
 from mentis.record.agent_record import AgentRecord
-from mentis.record.call_bodies import CALL, keep_body, read_body
+from mentis.record.call_bodies import CALL, KnownBlocks, keep_body, read_body
 from mentis.record.foreign_calls import GAP
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
@@ -28,8 +28,8 @@ from mentis.values.route import Route
 
 from .cache_loss import CacheComparison, cache_fields, compare_calls
 from .call_copy import CallCopy
-from .prompts import PromptDigest, digest_prompt
-from .reading import ReadBody, ReadCall, read_call
+from .prompts import PromptDigest, digest_prompt, short_digest
+from .reading import KnownBodies, ReadBody, ReadCall, read_call
 from .sessions import CallPlace, PastCall, SessionBook
 from .span_calls import AgentThreads, source_fields
 from .tool_notes import screen_results
@@ -53,12 +53,13 @@ class CallWriter:
     run: str = ""
     _book: SessionBook = field(default_factory=SessionBook)
     _agents: AgentThreads = field(default_factory=AgentThreads)
+    _bodies: KnownBodies = field(default_factory=KnownBodies)
     _screener: Screener | None = None
     _begun: bool = False
 
     def write(self, copy: CallCopy) -> Entry:
         self._begin()
-        call = read_call(copy, self.secrets)
+        call = read_call(copy, self.secrets, self._bodies)
         if call.wire is None:
             by, session = copy.source.named if copy.source else ("", "")
             return self._kept(call, CallPlace(session, by), {}, None)
@@ -148,7 +149,7 @@ class CallWriter:
     def _body(
         self, call: ReadCall, at: CallPlace, question: JsonObject, mark: PromptDigest | None
     ) -> JsonObject:
-        keep = partial(_kept, self.blobs)
+        keep = partial(_kept, self.blobs, call.known)
         request = keep(call.request, call.headers)
         answer = keep(call.answer, call.answer_headers)
         if mark is not None:
@@ -172,7 +173,8 @@ class CallWriter:
 
 def _mark(call: ReadCall, wire: Wire) -> PromptDigest:
     """By what the program said a message is known again, whatever was told at the end of it."""
-    mark = digest_prompt(call.payload, wire)
+    short = partial(call.known.remember, "short", make=short_digest)
+    mark = digest_prompt(call.payload, wire, short)
     return replace(mark, messages=digest_prompt(call.said, wire).messages) if call.said else mark
 
 
@@ -247,14 +249,16 @@ def _head(call: ReadCall, at: CallPlace) -> dict[str, object]:
     return told
 
 
-def _kept(blobs: BlobStore, body: ReadBody, headers: Mapping[str, str]) -> dict[str, object]:
+def _kept(
+    blobs: BlobStore, known: KnownBlocks, body: ReadBody, headers: Mapping[str, str]
+) -> dict[str, object]:
     told: dict[str, object] = {"bytes": body.length, "headers": dict(headers)}
     if body.redacted:
         told["redacted"] = True
     if body.left_out:
         told["left_out"] = body.left_out
     elif body.content:
-        told["body"] = keep_body(blobs, body.content, body.blocks)
+        told["body"] = keep_body(blobs, body.content, body.blocks, known)
         told["digest"] = digest(body.content)
     return told
 
@@ -333,16 +337,14 @@ def _read_past(entry: Entry) -> PastCall | None:
 
 def _plain(value: object) -> object:
     """Without lone surrogates, which JSON can say and a canonical form cannot."""
-    match value:
-        case str():
-            return value if value.isascii() else value.encode("utf-8", "replace").decode()
-        case Mapping():
-            members = cast("Mapping[str, object]", value).items()
-            return {str(_plain(name)): _plain(part) for name, part in members}
-        case list() | tuple():
-            return [_plain(one) for one in cast("list[object]", value)]
-        case _:
-            return value
+    if type(value) is str:
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if type(value) is list or type(value) is tuple:
+        return [_plain(one) for one in cast("Sequence[object]", value)]
+    if isinstance(value, Mapping):
+        members = cast("Mapping[str, object]", value).items()
+        return {str(_plain(name)): _plain(part) for name, part in members}
+    return value
 
 
 def _milliseconds(seconds: float) -> int:

@@ -25,7 +25,44 @@ _PIECES: Mapping[Wire, re.Pattern[str]] = {
 }
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
 # Another one in each event, and nothing that an answer is read from.
+# Words that lie apart, each as it is written: what follows the last one is no word.
+_WHOLE = re.compile(r'(?:[^"\\\x00-\x1f]+|\\["\\/bfnrt]|\x00)*')
+_APART = "\0"
+_DATA = "data: "
+_MOST_RUNS = 16
 _NOISE = re.compile(r'"(?:obfuscation":\s*"[^"\\]*"|sequence_number":\s*\d+)')
+
+
+def joined_stream(text: str, wire: Wire) -> str:
+    """The same for a stream of events as it was sent: where nothing but the word is another in each
+    event, and no number or filling, nobody looks at them one by one.
+    """
+    pattern = _PIECES.get(wire)
+    if pattern is None or _APART in text or "\r" in text:
+        return text
+    told, at = list[str](), 0
+    for _ in range(_MOST_RUNS):
+        end = text.find("\n\n", at)
+        head, mark, data = text[at : max(end, at)].partition(_DATA)
+        found = pattern.fullmatch(data) if data.count('"delta"') == 1 else None
+        if found is None or end < 0:
+            told.append(text[at : end + 2] if end >= 0 else text[at:])
+            at = end + 2 if end >= 0 else len(text)
+            continue
+        begin, after = f"{head}{mark}{found[1]}", found[3]
+        words = _words(text[at + len(begin) :], f"{after}\n\n{begin}")
+        said = "".join(words)
+        told.append(f"{begin}{said}{after}\n\n" if words else text[at : end + 2])
+        size = len(said) + len(words) * len(f"{begin}{after}\n\n")
+        at = at + size if words else end + 2
+    return "".join((*told, text[at:]))
+
+
+def _words(text: str, between: str) -> list[str]:
+    """Those that `between` follows, up to the first that is more than a word."""
+    words = text.split(between)[:-1]
+    whole = _WHOLE.match(f"{_APART.join(words)}{_APART}" if words else "")
+    return words[: whole[0].count(_APART)] if whole is not None else []
 
 
 def joined_pieces(events: Iterable[str], wire: Wire) -> Iterator[str]:

@@ -42,4 +42,6 @@ def json_fault(error: json.JSONDecodeError) -> json.JSONDecodeError:
 
 def json_object(value: object) -> JsonObject:
     """A value from outside that should be an object; an empty one where it is none."""
+    if type(value) is dict:  # as nearly always; to ask whether it is a mapping takes much longer
+        return cast("JsonObject", value)
     return cast("JsonObject", value) if isinstance(value, Mapping) else {}

@@ -36,22 +36,31 @@ class FileBlobs:
 
     def keep(self, content: bytes) -> Digest:
         name = digest(content)
-        if self._is_there(name):
+        if self.has(name):
             return name
         path = self._path(name)
         if self._read(path) == content:
             self._note(name, path)
             return name
+        if not path.parent.is_dir():
+            self._make_folder(path)
+            path = self._path(name)  # looked at again, now that the folder is there
+        write_atomic(path, content)
+        self._note(name, path)
+        return name
+
+    def has(self, digest: Digest) -> bool:
+        """Whether the file that was read or written here is still the same one."""
+        path, stamp = self._seen.get(digest, (None, None))
+        return path is not None and stamp_of(path) == stamp
+
+    def _make_folder(self, path: Path) -> None:
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             path.parent.mkdir(mode=0o700, exist_ok=True)
             sync_folder(self._folder)
         except OSError as error:
             raise unwritable(path, error) from error
-        path = self._path(name)  # looked at again, now that the folder is there
-        write_atomic(path, content)
-        self._note(name, path)
-        return name
 
     def read(self, digest: Digest, *, start: int = 0, length: int | None = None) -> bytes | None:
         content = self._checked(digest) if _DIGEST.fullmatch(digest) else None
@@ -81,11 +90,6 @@ class FileBlobs:
         except OSError as error:
             raise unwritable(path, error) from error
         return True
-
-    def _is_there(self, name: Digest) -> bool:
-        """Whether the file that was read or written here is still the same one."""
-        path, stamp = self._seen.get(name, (None, None))
-        return path is not None and stamp_of(path) == stamp
 
     def _note(self, name: Digest, path: Path) -> None:
         stamp = stamp_of(path)

@@ -18,6 +18,9 @@ class BlobsInMemory:
         self._blobs[name] = content
         return name
 
+    def has(self, digest: Digest) -> bool:
+        return digest in self._blobs
+
     def read(self, digest: Digest, *, start: int = 0, length: int | None = None) -> bytes | None:
         content = self._blobs.get(digest)
         if content is None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -17,16 +18,18 @@ from .lines import ProgramLine
 
 # Seconds; longer than programs keep a connection, so that none is closed under a new call.
 _KEEP_ALIVE = 75
+_CHUNKED = b"\r\ntransfer-encoding: chunked\r\n"
 
 
 class ProxyServer:
     """Serves until `stop`; then what was begun may come to its end, for `drain_seconds`."""
 
     def __init__(self, app: AsgiApp, settings: RecorderSettings) -> None:
+        limits = {"seconds": settings.header_seconds, "most_bytes": settings.header_bytes}
         # No header is added to an answer.
         config = uvicorn.Config(
             app,
-            http=type("OwnProxyProtocol", (ProxyProtocol,), {"seconds": settings.header_seconds}),
+            http=type("OwnProxyProtocol", (ProxyProtocol,), limits),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -37,7 +40,6 @@ class ProxyServer:
             proxy_headers=False,
             timeout_keep_alive=_KEEP_ALIVE,
             timeout_graceful_shutdown=max(1, round(settings.drain_seconds)),
-            h11_max_incomplete_event_size=settings.header_bytes,
         )
         self._server = QuietServer(config)
         self._socket: socket.socket | None = None
@@ -62,6 +64,12 @@ class ProxyProtocol(PatientProtocol, H11Protocol):
     connection is a line, and the application decides what goes over it.
     """
 
+    most_bytes: ClassVar[int]
+
+    def connection_made(self, transport: Any) -> None:  # noqa: ANN401  # as the library has it
+        self.conn = PieceConnection(h11.SERVER, self.most_bytes)
+        super().connection_made(transport)
+
     def _should_upgrade(self) -> bool:
         return self.scope["method"] == "CONNECT" or self._get_upgrade() == b"websocket"
 
@@ -83,3 +91,20 @@ class ProxyProtocol(PatientProtocol, H11Protocol):
     def _again(self, state: dict[str, Any]) -> ProxyProtocol:
         """For the requests inside a tunnel that ends here."""
         return type(self)(self.config, self.server_state, state)
+
+
+class PieceConnection(h11.Connection):
+    """HTTP/1.1 as the library speaks it, but a piece of a chunked answer is only framed: a long
+    answer has thousands, and none of them changes what may come next.
+    """
+
+    _chunked = False
+
+    def send(self, event: Any) -> Any:  # noqa: ANN401  # one of six, each with an answer of its own
+        if type(event) is h11.Data and self._chunked and self.our_state is h11.SEND_BODY:
+            data = event.data
+            return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
+        written = super().send(event)
+        if type(event) is h11.Response:
+            self._chunked = _CHUNKED in (written or b"").lower()
+        return written
