@@ -151,7 +151,7 @@ def serving(
 
     thread = threading.Thread(target=anyio.run, args=(run,))
     thread.start()
-    assert ready.wait(30)
+    assert ready.wait(120)
     try:
         yield served
     finally:
