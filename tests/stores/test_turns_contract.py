@@ -188,3 +188,28 @@ def test_other_bytes_under_the_same_words_are_another_turn(ledger: LedgerStore) 
     for data in (b"\x00", b"\x01"):
         ledger.add_turn("ada", "s", shown(data))
     assert ledger.turns("ada", "s") == (shown(b"\x00"), shown(b"\x01"))
+
+
+def test_the_last_turning_points_come_with_their_numbers(ledger: LedgerStore) -> None:
+    for number in range(100):
+        ledger.add_turn("ada", "s", said(f"{number}"))
+        ledger.add_turn("ada", "s", replace(said(f"{number} anew"), replaces=2 * number))
+    summary = Turn("assistant", (TextPart("So far."),), kind="summary", until=7)
+    ledger.add_turn("ada", "s", summary)
+    points = ledger.turning_points("ada", "s", 71, before=201)
+    assert [number for number, _ in points] == [*range(61, 200, 2), 200]
+    assert points[0] == (61, replace(said("30 anew"), replaces=60))
+    assert points[-1] == (200, summary)
+    assert ledger.turning_points("ada", "s", 1000, before=4) == (
+        (1, replace(said("0 anew"), replaces=0)),
+        (3, replace(said("1 anew"), replaces=2)),
+    )
+    assert ledger.turning_points("ada", "s", 0, before=4) == ()
+
+
+def test_a_stretch_of_a_conversation_is_what_stands_between_its_ends(ledger: LedgerStore) -> None:
+    for number in range(9):
+        ledger.add_turn("ada", "s", said(f"{number}"))
+    for since, before in ((0, 9), (0, 3), (2, 7), (2, 9), (2, 4), (8, 9), (9, None), (0, None)):
+        stretch = ledger.turns("ada", "s", since=since, before=before)
+        assert stretch == tuple(said(f"{number}") for number in range(9))[since:before]

@@ -38,11 +38,12 @@ def read_thread(
     """
     start, size = record.ledger.count_turns(record.agent, session), _PIECE
     read: dict[int, Turn] = {}
+    points = _TurningPoints(record, session, before)
     while True:
         first = max(start - size, 0) // _PIECE * _PIECE
         read = {**_stretch(record, session, first, start), **read}
         start, size = first, size * 2
-        turns = _with_turning_points(record, session, read, start=start, before=before)
+        turns = points.joined(read, start)
         told = told_in(turns, before)
         since = _since(turns, told)
         said = tuple(number for number in told if number >= start)
@@ -60,23 +61,28 @@ def _stretch(record: AgentRecord, session: str, first: int, end: int) -> dict[in
     return dict(enumerate(found, first))
 
 
-def _with_turning_points(
-    record: AgentRecord,
-    session: str,
-    read: Mapping[int, Turn],
-    *,
-    start: int,
-    before: int | None,
-) -> dict[int, Turn]:
-    """What was read, and of what was not as much as tells which summary counts."""
-    count, turns = 0, dict(read)
-    while start and not _since(turns, told_in(turns, before)):
-        count = count * 4 or _POINTS
-        points = record.ledger.turning_points(record.agent, session, count, before=start)
-        turns = {**dict(points), **read}
-        if len(points) < count:
-            break
-    return turns
+class _TurningPoints:
+    """Of what was not read, as much as tells which summary counts; looked for once."""
+
+    def __init__(self, record: AgentRecord, session: str, before: int | None) -> None:
+        self._record, self._session, self._before = record, session, before
+        self._found: dict[int, Turn] = {}
+        self._there_are_more = True
+
+    def joined(self, read: Mapping[int, Turn], start: int) -> dict[int, Turn]:
+        """These, with what is known of those before `start`."""
+        while True:
+            known = {number: turn for number, turn in self._found.items() if number < start}
+            turns = {**known, **read}
+            if not (start and self._there_are_more) or _since(turns, told_in(turns, self._before)):
+                return turns
+            self._look_further(start)
+
+    def _look_further(self, start: int) -> None:
+        ledger, count = self._record.ledger, len(self._found) * 4 or _POINTS
+        points = ledger.turning_points(self._record.agent, self._session, count, before=start)
+        self._there_are_more = len(points) == count
+        self._found = dict(points)
 
 
 def _since(turns: Mapping[int, Turn], told: Sequence[int]) -> int:
@@ -87,6 +93,8 @@ def _since(turns: Mapping[int, Turn], told: Sequence[int]) -> int:
 
 def _unread(turns: Mapping[int, Turn], since: int, start: int, before: int | None) -> int:
     """How many between the two stand; where something was erased, at most so many."""
+    if start <= since:
+        return 0
     ends = [
         (number, turn.replaces)
         for number, turn in turns.items()
@@ -95,6 +103,9 @@ def _unread(turns: Mapping[int, Turn], since: int, start: int, before: int | Non
     runs, at = list[tuple[int, int]](), since
     for number, replaced in (*ends, *(() if before is None else ((start, before),))):
         runs.append((at, min(number, start)))
-        runs = [(first, min(end, replaced)) for first, end in runs if first < replaced]
-        at = min(number, start)
+        while runs and runs[-1][0] >= replaced:  # in their order, so that only the last are cut
+            runs.pop()
+        if runs:
+            runs[-1] = (runs[-1][0], min(runs[-1][1], replaced))
+        at = max(at, min(number, start))
     return sum(max(0, end - first) for first, end in (*runs, (at, start)))

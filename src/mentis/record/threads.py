@@ -7,6 +7,7 @@ message, and stays where it was told.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 from mentis.values.part import ToolResultPart
@@ -58,9 +59,11 @@ def _standing(turns: Mapping[int, Turn], before: int | None) -> list[int]:
     kept: list[int] = []
     for number, turn in turns.items():
         if turn.replaces is not None and turn.state not in CAME_TO_NOTHING:
-            kept = _up_to(turns, kept, turn.replaces)
+            _cut(turns, kept, turn.replaces)
         kept.append(number)
-    return kept if before is None else _up_to(turns, kept, before)
+    if before is not None:
+        _cut(turns, kept, before)
+    return kept
 
 
 def _waits(turns: Mapping[int, Turn], after: Sequence[int]) -> bool:
@@ -68,8 +71,10 @@ def _waits(turns: Mapping[int, Turn], after: Sequence[int]) -> bool:
     return not after or is_message(turns[after[0]])
 
 
-def _up_to(turns: Mapping[int, Turn], kept: Sequence[int], end: int) -> list[int]:
-    return [n for n in kept if n < end or _outlives(turns[n], end)]
+def _cut(turns: Mapping[int, Turn], kept: list[int], end: int) -> None:
+    """Only what goes is looked at: a message may have been said anew hundreds of times."""
+    place = bisect_left(kept, end)
+    kept[place:] = [number for number in kept[place:] if _outlives(turns[number], end)]
 
 
 def _outlives(turn: Turn, end: int) -> bool:

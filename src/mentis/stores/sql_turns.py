@@ -36,7 +36,12 @@ _LAST_TURNS = """
 SELECT number, turn FROM turns WHERE agent = ? AND session = ? AND number < ?
 ORDER BY number DESC LIMIT ?
 """
-# All but what was said, whole and next, as most is; quotes inside of a text are written otherwise.
+_ASKED_AT_ONCE = 32
+_THESE_TURNS = (
+    "SELECT number, turn FROM turns WHERE agent = ? AND session = ?"  # noqa: S608 - constants
+    f" AND number IN ({', '.join('?' * _ASKED_AT_ONCE)}) ORDER BY number"
+)
+# All but what was said, whole and next, as most is; quotes in a text are written otherwise.
 _NOTED = """
 SELECT number, turn FROM turns WHERE agent = ? AND session = ? AND number >= ? AND number < ?
 AND turn NOT LIKE ? AND turn NOT LIKE ? ORDER BY number
@@ -155,9 +160,7 @@ class _Noted:
 
 
 _STRETCHES_KEPT = 128
-_Stretch: TypeAlias = tuple[
-    str, str, int, int
-]  # agent, session, first, and the one behind the last
+_Stretch: TypeAlias = tuple[str, str, int]  # agent, session, and the number of the first
 
 
 class TurnReader:
@@ -173,7 +176,8 @@ class TurnReader:
     ) -> tuple[Turn, ...]:
         where = f"a turn of session `{session}` of `{agent}`"
         first = max(since, 0)
-        of = (agent, session, first, _MOST_TURNS if before is None else min(before, _MOST_TURNS))
+        begin = (agent, session, first)
+        of = (*begin, _MOST_TURNS if before is None else min(before, _MOST_TURNS))
         found = self._read(_TURNS, (*of, *of))
         rows = [(number, text) for number, text, _ in found]
         attached = bool(found and found[0][2])
@@ -183,7 +187,7 @@ class TurnReader:
         for number, part, name, content in self._read(_MEDIA, of) if attached else ():
             data[number][part] = content
             names[number].append((part, name))
-        turns = self._known(of, rows) if not names else []
+        turns = self._known(begin, rows) if not names else []
         for place, (number, text) in enumerate(rows[len(turns) :], start=first + len(turns)):
             if (number, type(text)) != (place, str):
                 raise StoreDamaged(
@@ -197,7 +201,7 @@ class TurnReader:
                 turn, held = read_value(Turn, text, where=where), data.get(number, {})
                 turn = _READ.keep(row, _with(turn, held) if held else turn)
             turns.append(turn)
-        self._keep(of, [] if names else rows, turns)
+        self._keep(begin, [] if names else rows, turns)
         return tuple(turns)
 
     def count(self, agent: str, session: str) -> int:
@@ -223,8 +227,13 @@ class TurnReader:
     ) -> tuple[tuple[int, Turn], ...]:
         points = self._look_through(agent, session).points
         chosen = points[: bisect_left(points, before)][-count:] if count > 0 else ()
-        found = (self.last_turns(agent, session, 1, before=number + 1) for number in chosen)
-        return tuple(one for last in found for one in last)
+        where = f"a turn of session `{session}` of `{agent}`"
+        rows = list[Row]()
+        for first in range(0, len(chosen), _ASKED_AT_ONCE):
+            some = chosen[first : first + _ASKED_AT_ONCE]
+            nobody = (-1,) * (_ASKED_AT_ONCE - len(some))
+            rows += self._read(_THESE_TURNS, (agent, session, *some, *nobody))
+        return tuple((number, _read_text(text, where)) for number, text in rows)
 
     def pending_turns(self, agent: str, session: str) -> tuple[tuple[int, Turn], ...]:
         noted, found = self._look_through(agent, session), list[tuple[int, Turn]]()
@@ -252,7 +261,10 @@ class TurnReader:
         return known
 
     def _keep(self, of: _Stretch, rows: Sequence[Row], turns: list[Turn]) -> None:
-        self._last[of] = (rows, turns)
+        """A lone one is read as fast as it is found; the longest unused go first."""
+        self._last.pop(of, None)
+        if len(rows) > 1:
+            self._last[of] = (rows, turns)
         while len(self._last) > _STRETCHES_KEPT:
             self._last.pop(next(iter(self._last)), None)
 

@@ -144,7 +144,7 @@ class LedgerInMemory:
         found = [
             (number, _without_bytes(turn)) for number, turn in numbered if is_turning_point(turn)
         ]
-        return tuple(found[-count:])
+        return tuple(found[-count:] if count > 0 else ())
 
     def pending_turns(self, agent: str, session: str) -> tuple[tuple[int, Turn], ...]:
         numbered = enumerate(self.turns(agent, session))
@@ -220,7 +220,7 @@ class LedgerInMemory:
         found = self._chain(agent).kept
         if kind:
             found = [entry for entry in found[-LOOKED_BACK:] if entry.kind == kind]
-        return tuple(found[-count:]) if count > 0 else ()
+        return tuple(found[-count:] if count > 0 else ()) if count > 0 else ()
 
     def last_of(
         self, agent: str, kinds: Collection[str], fields: Collection[str], *, before: int
