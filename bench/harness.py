@@ -7,6 +7,7 @@ the disk or another process does the work, that of the time that passed.
 
 from __future__ import annotations
 
+import json
 import resource
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +21,12 @@ Pair: TypeAlias = tuple[Run, Run]
 REGISTERED: dict[str, Benchmark] = {}
 SUMMARIES: dict[str, Summary] = {}
 WEIGHTS: dict[str, Weight] = {}
+# What plain Python does all day, in a kilobyte: what a gate allows is counted in such documents.
+_DOCUMENT = {
+    "text": "What was said about the garden on this day, and what is still to be done there. " * 3,
+    "numbers": list(range(40)),
+    "things": {f"thing {number}": {"x": number, "y": f"value {number}"} for number in range(20)},
+}
 # Long enough that the clock's grain does not show, short enough for many rounds.
 SAMPLE_SECONDS = 0.02
 
@@ -110,6 +117,16 @@ class Figure:
 class _Sample:
     cpu: float
     wall: float
+
+
+def plain_json(documents: int) -> None:
+    """Write and read so many documents of a kilobyte: a baseline for what has no peer.
+
+    A time in seconds would say more of the machine than of what is measured. One document is a
+    sixtieth of a millisecond where the gates were set.
+    """
+    for _ in range(documents):
+        json.loads(json.dumps(_DOCUMENT))
 
 
 def benchmark(
