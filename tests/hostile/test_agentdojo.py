@@ -28,7 +28,7 @@ def run(suites: tuple[str, ...], directory: Path) -> list[dict[str, Any]]:
     command = [str(PYTHON), str(Path(__file__).with_name("agentdojo_runs.py")), str(directory)]
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [*command, *suites], check=False, capture_output=True, text=True, env=environ, timeout=1500
+        [*command, *suites], check=False, capture_output=True, text=True, env=environ, timeout=3600
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return [json.loads(line) for line in done.stdout.splitlines()]

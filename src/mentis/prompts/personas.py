@@ -122,12 +122,16 @@ class Personas(DatabaseHolder):
         chosen = self._home.pick_persona(persona_id)
         return open_settings(self._home.path, self._parts.variables).set("persona", chosen)
 
-    def rows(self) -> list[dict[str, object]]:
-        """Each of them in short; `problem` says why one cannot be read."""
-        default = self.default
-        return [
-            {**self._row(persona_id), "default": persona_id == default} for persona_id in self.ids()
-        ]
+    def rows(self, *, after: str = "", count: int | None = None) -> list[dict[str, object]]:
+        """Each of them in short, or the first so many after an id; `problem` says why one cannot be
+        read.
+        """
+        default, ids = self.default, [one for one in self.ids() if one > after]
+        return [self.row(persona_id, default) for persona_id in ids[:count]]
+
+    def row(self, persona_id: str, default: str) -> dict[str, object]:
+        """One in short, marked where it is the default."""
+        return {**self._row(persona_id), "default": persona_id == default}
 
     def _row(self, persona_id: str) -> dict[str, object]:
         row: dict[str, object] = {

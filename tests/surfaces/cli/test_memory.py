@@ -85,6 +85,21 @@ def test_a_long_list_is_gone_on_with_behind_the_last_that_was_shown(memory: Ment
     assert (first, rest) == (whole[:2], whole[2:])
 
 
+def test_a_person_is_shown_a_page_of_what_is_remembered_and_told_how_to_go_on(
+    memory: Mentis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mentis.surfaces.cli.pages.PAGE", 2)
+    for text in ("one", "two", "three"):
+        kept(memory, text)
+    whole = [row["id"] for row in told(memory("list", "--json"))]
+    shown = memory("list")
+    assert [one in shown.out for one in whole] == [True, True, False]
+    assert f"there are more: add --after {whole[1]}" in shown.err
+    rest = memory("list", "--after", whole[1])
+    assert (whole[2] in rest.out, "there are more" in rest.err) == (True, False)
+    assert memory("list", "--limit", "3").out.count("\n") > shown.out.count("\n")
+
+
 def test_text_from_outside_waits_until_a_person_releases_it(
     memory: Mentis, mentis: Mentis, home: Path
 ) -> None:

@@ -28,6 +28,21 @@ def test_personas_are_listed_shown_and_made(mentis: Mentis, home: Path) -> None:
     assert "choose one with --persona" in mentis("--home", home, "persona", "show").err
 
 
+def test_of_very_many_personas_a_page_is_shown_and_no_other_file_is_read(
+    mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mentis.surfaces.cli.pages.PAGE", 2)
+    for name in ("bob", "eve"):
+        assert mentis("--home", home, "persona", "new", name).code == 0
+    (home / "personas" / "zoe").mkdir()
+    (home / "personas" / "zoe" / "persona.toml").write_text("no toml", encoding="utf-8")
+    shown = mentis("--home", home, "persona", "list")
+    assert ("bob" in shown.out, "eve" in shown.out) == (True, False)
+    assert "there are more: add --after bob" in shown.err
+    rest = mentis("--home", home, "persona", "list", "--after", "bob")
+    assert ("eve" in rest.out, "zoe" in rest.out, rest.err) == (True, True, "")
+
+
 def test_the_default_persona_is_taken_and_named_by_every_command_that_takes_it(
     mentis: Mentis, home: Path
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar
@@ -164,13 +165,15 @@ def _memory_of(call: ApiCall) -> Generator[tuple[PersonaMemory, str]]:
 async def list_personas(call: ApiCall, query: PageQuery) -> ListPage:
     """List the personas of the home that this token may talk to."""
 
-    def look() -> list[dict[str, object]]:
-        with _opened(call) as personas:
-            return personas.rows()
-
     known = await call.desk.pool.personas(call.token)
-    rows = [row for row in await to_thread.run_sync(look) if row["id"] in known]
-    return page_of(rows, query, lambda row: str(row["id"]), lambda row: row, is_sorted=True)
+
+    def look() -> ListPage:
+        with _opened(call) as personas:
+            ids = [one for one in personas.ids() if one in known]
+            row = partial(personas.row, default=personas.default)
+            return page_of(ids, query, str, row, is_sorted=True)
+
+    return await to_thread.run_sync(look)
 
 
 @table.get(_PERSONA, Persona, commands=("persona show",))

@@ -19,6 +19,7 @@ from .memory_parts import (
     short,
 )
 from .options import Number
+from .pages import fetched, page_of, page_options, rest_note
 from .report import Note, Report, Text
 from .tables import TextTable
 
@@ -96,14 +97,14 @@ def why(query: str, *, memory_id: str | None, persona: str | None, **given: obje
 
 @click.command("list", epilog="For example: mentis memory list --kind decision --json")
 @filter_options
-@click.option("--limit", type=Number(1), metavar="N", help="At most this many.")
-@click.option("--after", default="", metavar="ID", help="Start after this one.")
+@page_options
 @common
 def list_(*, limit: int | None, after: str, persona: str | None, **given: object) -> Report:
     """List memories, in the order of their ids."""
     with open_own(persona) as memories:
-        kept = memories.page(filter_of(given), count=limit, after=after)
-    return Report(kept, memories_table(kept))
+        found = memories.page(filter_of(given), count=fetched(limit), after=after)
+    kept, more = page_of(found, limit)
+    return Report(kept, (memories_table(kept), rest_note(kept[-1].id) if more else ()))
 
 
 @click.command(epilog='For example: mentis memory quarantine --release ID -m "it is a quote"')

@@ -22,6 +22,7 @@ from .options import (
     session_option,
 )
 from .output import say, show_error
+from .pages import fetched, page_of, page_options, rest_note
 from .persona_new import new
 from .report import (
     Note,
@@ -60,17 +61,17 @@ def persona() -> None:
 
 
 @persona.command("list", epilog="For example: mentis persona list --json")
+@page_options
 @home_option
 @prints_report
-def list_personas() -> Report:
-    """List the personas of the home."""
+def list_personas(*, limit: int | None, after: str) -> Report:
+    """List the personas of the home, in the order of their ids."""
     with open_personas() as personas:
-        rows = personas.rows()
+        rows, more = page_of(personas.rows(after=after, count=fetched(limit)), limit)
     columns = ("id", "name", "type", "language", "problem")
     marked = [{**row, "id": f"{row['id']}{' (default)' if row['default'] else ''}"} for row in rows]
-    return Report(
-        rows, TextTable(columns, [tuple(str(row[column]) for column in columns) for row in marked])
-    )
+    table = TextTable(columns, [tuple(str(row[column]) for column in columns) for row in marked])
+    return Report(rows, (table, rest_note(str(rows[-1]["id"])) if more else ()))
 
 
 @persona.command(epilog="For example: mentis persona use bob")
