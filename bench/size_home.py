@@ -25,6 +25,7 @@ from mentis.memories.memories import open_memories
 from mentis.record.record import Record, open_record
 from mentis.record.window_state import state_fields
 from mentis.stores.sqlite.memories import SqliteMemories
+from mentis.talk.persona_reading import success_mark
 from mentis.values.cognition import Memory
 from mentis.values.entry import LEDGER_FIELDS, Draft, Entry
 from mentis.values.guardian import CYCLE_LENGTH, GuardianState
@@ -121,6 +122,9 @@ def _write_entries(record: Record, contents: HomeContents) -> None:
     for numbers in _batches(range(contents.entries - exchanges), _BATCH):
         drafts = [_window_draft(n) for n in numbers]
         record.ledger.append(record.agent, drafts, record.stamp())
+    # Whoever talked so long has had its memory files brought up to date on the way.
+    noted, mark = Draft("note", "bench", {"read": TALK}), success_mark(TALK, contents.messages)
+    record.ledger.append(record.agent, [noted], record.stamp(), marks=[mark])
 
 
 def _turn_draft(entry: Entry, number: int) -> Draft:

@@ -41,7 +41,7 @@ def read_thread(
     points = _TurningPoints(record, session, before)
     while True:
         first = max(start - size, 0) // _PIECE * _PIECE
-        read = {**_stretch(record, session, first, start), **read}
+        read = {**read_turns(record, session, first, start), **read}
         start, size = first, size * 2
         turns = points.joined(read, start)
         told = told_in(turns, before)
@@ -53,7 +53,7 @@ def read_thread(
     return RecentThread(turns, (*summary, *said), _unread(turns, since, start, before))
 
 
-def _stretch(record: AgentRecord, session: str, first: int, end: int) -> dict[int, Turn]:
+def read_turns(record: AgentRecord, session: str, first: int, end: int) -> dict[int, Turn]:
     """The turns of these numbers; StoreDamaged where one of them is missing."""
     found = record.ledger.turns(record.agent, session, since=first, before=end)
     if len(found) < end - first:

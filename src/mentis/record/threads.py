@@ -18,7 +18,7 @@ CAME_TO_NOTHING = ("pending", "failed")
 
 def standing_numbers(turns: Sequence[Turn], before: int | None = None) -> list[int]:
     """The numbers of the turns that nothing has replaced; with `before`, as if that one were."""
-    return _standing(dict(enumerate(turns)), before)
+    return standing_in(dict(enumerate(turns)), before)
 
 
 def told_turns(turns: Sequence[Turn], before: int | None = None) -> tuple[Turn, ...]:
@@ -33,7 +33,7 @@ def told_numbers(turns: Sequence[Turn], before: int | None = None) -> tuple[int,
 
 def told_in(turns: Mapping[int, Turn], before: int | None = None) -> tuple[int, ...]:
     """As `told_numbers`, of turns by their numbers, in the order of these."""
-    kept = [number for number in _standing(turns, before) if turns[number].parts]
+    kept = [number for number in standing_in(turns, before) if turns[number].parts]
     summary = next((n for n in reversed(kept) if turns[n].kind == "summary"), None)
     since = 0 if summary is None else turns[summary].until or 0
     rest = [n for n in kept if n >= since and turns[n].kind in ("said", "thought")]
@@ -55,7 +55,8 @@ def title_of(turns: Sequence[Turn]) -> str:
     return next((turn.text for turn in reversed(turns) if turn.kind == "title" and turn.parts), "")
 
 
-def _standing(turns: Mapping[int, Turn], before: int | None) -> list[int]:
+def standing_in(turns: Mapping[int, Turn], before: int | None = None) -> list[int]:
+    """As `standing_numbers`, of turns by their numbers: all, or those from one on."""
     kept: list[int] = []
     for number, turn in turns.items():
         if turn.replaces is not None and turn.state not in CAME_TO_NOTHING:

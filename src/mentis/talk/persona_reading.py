@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mentis.ask.models import Models
 from mentis.ports.token_counter import TokenCounter
 from mentis.record.agent_record import AgentRecord
-from mentis.record.threads import standing_numbers
+from mentis.record.recent_thread import read_turns
+from mentis.record.threads import standing_in
 from mentis.settings.settings import Settings
 from mentis.values.mark import Mark
 from mentis.values.persona_update import Progress
@@ -44,8 +45,8 @@ def progress(record: AgentRecord, models: Models, settings: Settings, session: s
     chosen, share = settings.model.persona_update, settings.model.persona_update.percent
     known = _known(record, session)
     since = _number(known.get("until"))
-    turns = record.turns(session)
-    new = [turns[number] for number in unread_numbers(turns, since)]
+    turns = unread_turns(record, session, since)
+    new = [turns[number] for number in _unread_numbers(turns)]
     needed, room = (
         threshold(chosen.window_messages, share),
         models.route.context_tokens * share,
@@ -69,20 +70,27 @@ def progress(record: AgentRecord, models: Models, settings: Settings, session: s
     )
 
 
-def unread_numbers(turns: Sequence[Turn], since: int) -> list[int]:
-    """The numbers of the messages from `since` on that count."""
+def unread_turns(record: AgentRecord, session: str, since: int) -> dict[int, Turn]:
+    """Those that no update has seen, by their numbers: however many were before, they are not read.
+    It blocks.
+    """
+    end = record.ledger.count_turns(record.agent, session)
+    return read_turns(record, session, min(since, end), end)
+
+
+def _unread_numbers(turns: Mapping[int, Turn]) -> list[int]:
+    """The numbers of the messages that count, of those that no update has seen."""
     return [
         number
-        for number in standing_numbers(turns)
-        if number >= since
-        and turns[number].kind == "said"
+        for number in standing_in(turns)
+        if turns[number].kind == "said"
         and turns[number].state not in _UNSAID
         and turns[number].text.strip()
     ]
 
 
 def read_on(
-    turns: Sequence[Turn],
+    turns: Mapping[int, Turn],
     since: int,
     *,
     names: Mapping[Role, str],
@@ -90,7 +98,7 @@ def read_on(
     room: int,
 ) -> Reading:
     """The oldest that were not read, as many as fit into `room` tokens: the others wait."""
-    numbers, lines, cut = unread_numbers(turns, since), list[str](), 0
+    numbers, lines, cut = _unread_numbers(turns), list[str](), 0
     for number in numbers:
         turn = turns[number]
         line = quote_lines(said_line(turn.speaker(names), turn.text.strip()))

@@ -56,7 +56,15 @@ from mentis.values.turn import Turn
 from mentis.values.written import dump
 
 from .beat import SESSION as BEATS
-from .persona_reading import LEAST, Reading, failure_mark, progress, read_on, success_mark
+from .persona_reading import (
+    LEAST,
+    Reading,
+    failure_mark,
+    progress,
+    read_on,
+    success_mark,
+    unread_turns,
+)
 from .persona_tools import FileTools, tools_in
 
 INNER = "persona_update"
@@ -241,7 +249,7 @@ def _read(
     files = "".join(file.text for file in memory.files())
     taken = counter.count(system).tokens + 2 * counter.count(files).tokens + _SPARE_TOKENS
     return read_on(
-        record.turns(before.session),
+        unread_turns(record, before.session, before.since),
         before.since,
         names=speakers(who),
         counter=counter,
@@ -284,8 +292,8 @@ def _record_unasked(
 ) -> Entry:
     """Nothing could be asked at all: that is recorded too, and counts as a failure."""
     session = run.before.session
-    turns = record.turns(session)
-    turn: dict[str, object] = {"session": session, "number": len(turns), "inner": INNER}
+    number = record.ledger.count_turns(record.agent, session)
+    turn: dict[str, object] = {"session": session, "number": number, "inner": INNER}
     turn |= {**_facts(run, trigger, failure), "failure": failure.code}
     body = {"turn": turn, "digests": {"instruction": digest(run.read.text.encode())}}
     return record.append("turn", body, marks=(_mark(run, failure),))

@@ -1,4 +1,4 @@
-"""A page of a long list: a person is shown the beginning; a program gets all, or what it asks for."""
+"""A page of a long list: a person is shown its beginning, a program gets what it asks for."""
 
 from __future__ import annotations
 
