@@ -89,7 +89,7 @@ def test_help_is_grouped_and_what_a_newcomer_needs_comes_first(mentis: Mentis) -
     titles = [line[:-1] for line in mentis("--help").out.splitlines() if line[:1].isupper()]
     assert titles[1:] == [
         *("Options", "Start here", "Talk", "Prompts and personas", "Memory", "Tools"),
-        *("The record", "Living", "Setup", "For developers"),
+        *("The record", "Living", "In and out", "Setup", "For developers"),
     ]
 
 

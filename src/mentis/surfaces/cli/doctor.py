@@ -56,7 +56,7 @@ class Share(click.ParamType[float]):
 def doctor(
     paths: Sequence[Path], *, what_if: Sequence[str], max_waste: float | None, top: int
 ) -> Report:
-    """Read the logs of other programs: where the money went, why the cache broke, what to change.
+    """Read logs of other programs: what costs, and what to change.
 
     Without PATHS it looks where Claude Code and Codex keep their sessions. It reads files alone:
     no home is needed, nothing is sent. Prices are list prices, or `unknown price`. Each break says

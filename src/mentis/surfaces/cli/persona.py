@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO, get_args
 
 import click
@@ -213,14 +214,11 @@ def _files_report(files: Sequence[MemoryFile]) -> Report:
             "empty" if file.empty else "filled",
             f"{file.chars} of {file.limit}",
             str(file.number),
-            file.path,
         )
         for file in files
     ]
-    return Report(
-        files,
-        TextTable(("file", "state", "characters", "revision", "path"), rows, right=("revision",)),
-    )
+    table = TextTable(("file", "state", "characters", "revision"), rows, right=("revision",))
+    return Report(files, (Note(f"in {Path(files[0].path).parent}"), table))
 
 
 def _file_report(file: MemoryFile) -> Report:

@@ -28,12 +28,12 @@ def plan_lines(forecast: Forecast) -> Iterator[Text]:
         )
         for cost in forecast.boundaries
     ]
-    yield TextTable(
-        ("region", "up to", "tokens", "ttl", "cached", "price if hit", "if missed"), rows
-    )
     if not rows:
         yield Note("no cache is planned: it is switched off, or nothing is known of one here")
         return
+    yield TextTable(
+        ("region", "up to", "tokens", "ttl", "cached", "price if hit", "if missed"), rows
+    )
     if forecast.key:
         yield Note(f"cache key: {forecast.key}")
     counted = "exact" if forecast.prompt.exact else "estimated (~)"

@@ -159,6 +159,10 @@ def show(  # one parameter an option
 def _value(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(str, cast("tuple[object, ...]", value))) or "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
     return "-" if value in (None, "", {}) else str(value)
 
 
