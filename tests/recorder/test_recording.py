@@ -29,6 +29,7 @@ from mentis.record.verify_home import verify_home
 from mentis.recorder.call_copy import CallCopy
 from mentis.recorder.recording import open_recording
 from mentis.recorder.report import report_calls
+from mentis.recorder.targets import CallTarget
 from mentis.stores.files.blobs import FileBlobs
 from mentis.values.entry import Entry
 from mentis.values.json import json_object
@@ -582,6 +583,27 @@ def test_a_stream_that_does_not_tell_its_usage_is_counted_and_not_guessed(home: 
     assert found.usage is None
     report = report_calls([found])
     assert (report.questions, report.unmeasured, report.unpriced) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("origin", "model_name", "priced"),
+    [
+        ("http://127.0.0.1:8377", "ada", False),
+        ("http://127.0.0.1:8377", "gpt-5", True),
+        ("https://api.openai.com:443", "ada", True),
+    ],
+)
+def test_a_model_of_somebody_elses_is_not_priced_as_one_of_the_provider_that_has_its_name(
+    home: Path, origin: str, model_name: str, priced: bool
+) -> None:
+    usage = {"input_tokens": 1000, "output_tokens": 10, "total_tokens": 1010}
+    done = {"id": "resp_1", "model": model_name, "status": "completed", "output": list[object]()}
+    said = json.dumps({**done, "usage": usage}).encode()
+    body = json.dumps({"model": model_name, "input": "hi"}).encode()
+    call = call_copy(CallTarget("own", origin), "/v1/responses", body, said)
+    (found,) = seen(home, call)
+    assert found.usage is not None
+    assert (found.usd is not None) is priced
 
 
 @pytest.mark.parametrize(("told", "lost"), [({}, 0), ({"cached_tokens": 0}, 4900)])

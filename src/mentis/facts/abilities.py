@@ -28,6 +28,12 @@ def abilities(route: Route) -> Abilities:
     )
 
 
+def is_known_model(route: Route) -> bool:
+    """Whether the table has a row for its model, and not for its backend alone."""
+    spoken = route.for_rendering()
+    return _known(spoken.backend, spoken.model) is not BY_BACKEND[spoken.backend]
+
+
 @lru_cache(maxsize=256)
 def _known(backend: Backend, model: str) -> Abilities:
     """The longest prefix of the model's name that the table has for this backend."""

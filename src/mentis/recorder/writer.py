@@ -8,13 +8,15 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
-from typing import cast
+from typing import cast, get_args
 
 from mentis.ask.prices import call_price
 from mentis.codec.forms import to_object
-from mentis.facts.abilities import abilities
+from mentis.facts.abilities import abilities, is_known_model
 from mentis.facts.ability import Wire
+from mentis.facts.presets import PRESETS
 from mentis.net.redact import redact_bytes
+from mentis.net.targets import origin_of
 from mentis.ports.blob_store import BlobStore
 from mentis.ports.screener import Screener
 from mentis.record.agent_record import AgentRecord
@@ -24,7 +26,7 @@ from mentis.values.digest import digest
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject, json_object
 from mentis.values.reply import Usage
-from mentis.values.route import Route
+from mentis.values.route import Backend, Route
 
 from .cache_loss import CacheComparison, cache_fields, compare_calls
 from .call_copy import CallCopy
@@ -36,6 +38,13 @@ from .tool_notes import screen_results
 from .wires import BACKENDS
 
 SOURCE = "recorder"
+# Where the providers themselves are, by what is spoken to them.
+_ORIGINS: Mapping[Backend, frozenset[str]] = {
+    backend: frozenset(
+        origin_of(one.url) for one in PRESETS.values() if one.url and one.backend == backend
+    )
+    for backend in get_args(Backend)
+}
 _LOOK_BACK = 300  # entries that tell which sessions there were
 
 
@@ -267,7 +276,12 @@ def _route(call: ReadCall) -> Route:
     target, wire = call.copy.target, cast("Wire", call.wire)
     source = call.copy.source
     backend = source.backend if source else BACKENDS[wire]
-    return Route(target.name, backend, call.model or "?", url=target.origin, facts=target.facts)
+    route = Route(target.name, backend, call.model or "?", url=target.origin, facts=target.facts)
+    # Elsewhere than at the provider, a name that is not in the table may be anybody's.
+    own = source is not None or "priced_as" in target.facts or is_known_model(route)
+    if not own and abilities(route).priced_as and target.origin not in _ORIGINS[backend]:
+        return replace(route, facts={**target.facts, "priced_as": ""})
+    return route
 
 
 def _with_writes(route: Route, usage: Usage, long_writes: int) -> Route:
