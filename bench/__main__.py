@@ -37,6 +37,7 @@ MODULES = (
     "settle",
     "ledger",
     "act",
+    "doctor",
     "tick",
     "turn",
     "sessions",

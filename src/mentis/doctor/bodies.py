@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from hashlib import sha256
 
 import orjson
 
@@ -20,7 +19,15 @@ from mentis.net.redact import redact_forms
 from mentis.record.foreign_calls import LossReason
 from mentis.recorder.cache_loss import CacheComparison, compare_calls
 from mentis.recorder.call_copy import BodyCopy, CallCopy
-from mentis.recorder.prompts import PromptDigest, bare_value, digest_prompt, prompt_of, short_digest
+from mentis.recorder.prompts import (
+    TALK,
+    PromptDigest,
+    bare_value,
+    digest_prompt,
+    items_at,
+    prompt_of,
+    short_digest,
+)
 from mentis.recorder.reading import ReadBody, ReadCall
 from mentis.recorder.sessions import CallPlace, PastCall, SessionBook
 from mentis.recorder.targets import CallTarget
@@ -34,7 +41,7 @@ from .prices import log_route
 MOST_KEPT = 16 * 1024 * 1024  # bytes of prompts
 _MOST_COMPARED = 300  # times that two prompts are laid side by side byte by byte
 _MARKS = (b'"cache_control"', b'"prompt_cache_breakpoint"')
-_MOST_FIRST = 4096
+_MOST_FIRST, _MOST_PARTS = 4096, 16
 _HEADERS = ("anthropic-beta", "openai-beta", "anthropic-version")
 # What is another one each time, and says nothing: ids and hashes.
 _NONCE = re.compile(
@@ -70,6 +77,23 @@ class PlacedBody:
 
 
 @dataclass(slots=True)
+class _PartDigests:
+    """Digests of the parts of a prompt in their order, beside those of an earlier one."""
+
+    before: list[tuple[object, str]]
+    made: list[tuple[object, str]] = field(default_factory=list[tuple[object, str]])
+
+    def __call__(self, part: object) -> str:
+        place = len(self.made)
+        if place < len(self.before) and self.before[place][0] == part:
+            found = self.before[place][1]
+        else:
+            found = _digest(part)
+        self.made.append((part, found))
+        return found
+
+
+@dataclass(slots=True)
 class BodyBook:
     """The prompts of late."""
 
@@ -79,12 +103,15 @@ class BodyBook:
     _first: OrderedDict[tuple[Wire, str], str] = field(
         default_factory=OrderedDict[tuple[Wire, str], str]
     )
+    _parts: OrderedDict[str, list[tuple[object, str]]] = field(
+        default_factory=OrderedDict[str, "list[tuple[object, str]]"]
+    )
     _size: int = 0
     _number: int = 0
     _compared: int = 0
 
     def place(self, call: LoggedCall, body: LogBody) -> PlacedBody:
-        mark = digest_prompt(body.payload, body.wire, _digest)
+        mark = self._mark(body)
         read = _read_call(call, body)
         at = self._sessions.place(read, mark)
         session = self._same_session(at, body.wire, mark)
@@ -93,6 +120,17 @@ class BodyBook:
             broke = self._compare(call, read, mark, before)
         self._keep(call, body, at, mark)
         return PlacedBody(session, str(at.thread or ""), broke, before is not None)
+
+    def _mark(self, body: LogBody) -> PromptDigest:
+        """A prompt mostly begins as the one before it: what is the same is not digested again."""
+        talk = items_at(body.payload, TALK[body.wire])
+        begins = _digest(talk[0]) if talk else ""
+        parts = _PartDigests(self._parts.pop(begins, []))
+        mark = digest_prompt(body.payload, body.wire, parts)
+        self._parts[begins] = parts.made
+        if len(self._parts) > _MOST_PARTS:
+            self._parts.popitem(last=False)
+        return mark
 
     def _same_session(self, at: CallPlace, wire: Wire, mark: PromptDigest) -> str:
         """One that goes on with another model begins with the same words."""
@@ -276,4 +314,4 @@ def _digest(value: object) -> str:
             written = orjson.dumps(bare_value(value))
     except TypeError:
         return short_digest(value)
-    return sha256(written).hexdigest()[:16]
+    return f"{hash(written):x}"

@@ -97,6 +97,7 @@ class LoggedCall:
     body: LogBody | None = None
     diagnosis: CacheDiagnosis | None = None
     known: KnownLoss | None = None
+    judged: bool = False  # when it was recorded: `known` is all that it lost
     reply_id: str = ""
     project: str = ""
     label: str = ""  # what the program calls the session, where it says so

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import PurePath
 from typing import cast
 
 from mentis.settle.diagnosis import anthropic_diagnosis
-from mentis.values.json import json_object
 from mentis.values.reply import Usage
 
 from .calls import LogEvent, LoggedCall, LogPlace
@@ -88,7 +88,7 @@ class ClaudeCodeReader:
     def _answer(
         self, number: int, told: _Line, thread: _Thread, names: tuple[str, str]
     ) -> Iterator[LoggedCall]:
-        message = json_object(told.get("message"))
+        message = _object(told.get("message"))
         _speak(message.get("content"), thread.growth)
         usage, model = message.get("usage"), message.get("model")
         if not isinstance(usage, dict) or model == _SYNTHETIC:
@@ -121,23 +121,33 @@ class ClaudeCodeReader:
             excess=excess,
             key=key,
             diagnosis=anthropic_diagnosis(message.get("diagnostics")),
-            project=PurePath(str(told.get("cwd") or "")).name,
+            project=project_of(told.get("cwd")),
             label=self._title,
             usd=_number(told.get("costUSD")),
         )
 
 
+@lru_cache(maxsize=256)
+def _last_part(folder: str) -> str:
+    return PurePath(folder).name
+
+
+def project_of(folder: object) -> str:
+    """The name of the folder that a program works in."""
+    return _last_part(folder) if isinstance(folder, str) else ""
+
+
 def anthropic_usage(told: _Line) -> Usage:
-    read, wrote = (
-        _count(told.get(name))
-        for name in ("cache_read_input_tokens", "cache_creation_input_tokens")
-    )
+    read = _count(told.get("cache_read_input_tokens"))
+    wrote = _count(told.get("cache_creation_input_tokens"))
     fresh = _count(told.get("input_tokens"))
     return Usage(fresh + read + wrote, _count(told.get("output_tokens")), read, wrote)
 
 
 def _longer(call: LoggedCall, told: _Line) -> LoggedCall:
     """Of an answer that is told again, with more of it."""
+    if told.get("output_tokens") == call.usage.output:
+        return call
     usage = anthropic_usage(told)
     if (usage.output, usage.input) <= (call.usage.output, call.usage.input):
         return call
@@ -166,7 +176,7 @@ def _speak(content: object, growth: Growth) -> None:
 
 
 def _hear(told: _Line, thread: _Thread) -> None:
-    content = json_object(told.get("message")).get("content")
+    content = _object(told.get("message")).get("content")
     if told.get("isCompactSummary") and "compacted" not in thread.events:
         thread.events.append("compacted")
     if isinstance(content, str):
@@ -177,11 +187,16 @@ def _hear(told: _Line, thread: _Thread) -> None:
         thread.growth.add(REMINDED if told.get("isMeta") else SAID, tokens_in(content))
         return
     for part in cast("list[object]", content) if isinstance(content, list) else []:
-        one = json_object(part)
+        one = _object(part)
         if one.get("type") == "tool_result":
             thread.growth.add_result(one.get("tool_use_id"), one.get("content"))
         else:
             thread.growth.add(SAID, tokens_in(part))
+
+
+def _object(value: object) -> _Line:
+    """As `json_object`, for what was parsed here: it is a dict or none."""
+    return cast("_Line", value) if isinstance(value, dict) else {}
 
 
 def _count(told: object) -> int:

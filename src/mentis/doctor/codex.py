@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import PurePath
 from typing import cast
 
 from mentis.values.json import JsonObject, json_object
@@ -16,6 +15,7 @@ from mentis.values.reply import Usage
 from mentis.values.route import Backend
 
 from .calls import LogEvent, LoggedCall, LogPlace
+from .claude_code import project_of
 from .growth import SAID, WRITTEN, Growth, tokens_in
 from .timestamps import seconds_of
 
@@ -73,7 +73,7 @@ class CodexReader:
             return  # a fork repeats the head of what it was forked from
         self.session = str(payload.get("id", ""))
         self._forked = str(payload.get("forked_from_id") or "")
-        self._project = PurePath(str(payload.get("cwd") or "")).name
+        self._project = project_of(payload.get("cwd"))
         source = json_object(payload.get("source"))
         self._thread = self.session if source.get("subagent") else ""
 

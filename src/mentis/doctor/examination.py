@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from heapq import heappush, heappushpop
 from pathlib import PurePath
+from typing import TypeAlias
 
 from .bodies import BodyBook
 from .breaks import LONG_LIFE, SHORT_LIFE, LastCall, LogBreak, last_call, usage_break
@@ -22,9 +24,13 @@ from .tally import LogTally
 
 _MOST_THREADS, _MOST_SEEN, _MOST_NAMES = 2048, 65_536, 1000
 _MOST_POINTS = 240
+_DAY = 24 * 60 * 60
 TOP_SESSIONS, _TOP_BREAKS = 20, 5
 COMPACT_AT = 100_000
 OTHER_NAMES = "(others)"
+_MOST_CELLS = 4096
+# Program, model, day, project, whether it is a sub-agent's, whether it was after a change.
+_Cell: TypeAlias = tuple[str, str, float, str, bool, bool]
 
 
 @dataclass(slots=True)
@@ -43,10 +49,10 @@ class _Session:
     every: int = 1  # so many calls make a point
     points: list[SizePoint] = field(default_factory=list[SizePoint])
 
-    def add_point(self, point: SizePoint) -> None:
+    def add_point(self, size: int, read: int) -> None:
         if self.calls % self.every:
             return
-        self.points.append(point)
+        self.points.append(SizePoint(size, read))
         if len(self.points) >= _MOST_POINTS:
             self.points = self.points[::2]
             self.every *= 2
@@ -118,8 +124,14 @@ class Examination:
         default_factory=list[tuple[float, int, LogSession]]
     )
     _closed: int = 0
+    _cells: dict[_Cell, LogTally] = field(default_factory=dict[_Cell, LogTally])
+    _counting: tuple[Scenario, ...] = ()
+    _tariffs: set[str] = field(default_factory=set[str])
     _seen: OrderedDict[int, None] = field(default_factory=OrderedDict[int, None])
     _breaks: dict[BreakCause, _Breaks] = field(default_factory=dict[BreakCause, _Breaks])
+
+    def __post_init__(self) -> None:
+        self._counting = (*self.scenarios, self.compact, self.hour, self.minutes)
 
     def take(self, call: LoggedCall) -> None:
         broke = None
@@ -154,6 +166,7 @@ class Examination:
             thread.carried.close(self.carried, self.excess)
         while self._sessions:
             self._close_session()
+        self._sum_cells()
 
     def sessions(self) -> tuple[LogSession, ...]:
         """The dearest of them."""
@@ -211,7 +224,7 @@ class Examination:
                 pointer=known.pointer,
                 byte=known.byte,
             )
-        if last is None:
+        if last is None or call.judged:
             return broke
         counted = usage_break(last, call)
         if broke is None:
@@ -223,29 +236,47 @@ class Examination:
 
     def _sum(self, one: ExaminedCall) -> None:
         call, tariff, parts, broke = one.call, one.tariff, one.parts, one.broke
-        if tariff.told:
+        if tariff.told not in self._tariffs:
+            self._tariffs.add(tariff.told)
             self.prices.add(tariff.told if not tariff.known else _table_of(tariff.told))
-        day = _day(call.time)
-        tallies = [
-            self.total,
-            _named(self.programs, call.program),
-            _named(self.models, call.model or "(not told)"),
-            _named(self.days, day),
-            _named(self.projects, call.project or "(not told)"),
-        ]
-        if self.since:
-            tallies.append(self.after if call.time >= self.since else self.before)
-        if one.thread[1]:
-            tallies.append(self.side)
-        for tally in tallies:
-            tally.add(call, tariff, parts)
-            if broke is not None:
-                tally.add_break(broke)
+        key = (
+            call.program,
+            call.model,
+            call.time // _DAY,
+            call.project,
+            bool(one.thread[1]),
+            call.time >= self.since,
+        )
+        tally = self._cells.get(key)
+        if tally is None:
+            if len(self._cells) >= _MOST_CELLS:
+                self._sum_cells()
+            tally = self._cells[key] = LogTally()
+        tally.add(call, tariff, parts)
         if broke is not None:
+            tally.add_break(broke)
             self._note_break(broke)
-        for scenario in (*self.scenarios, self.compact, self.hour, self.minutes):
+        for scenario in self._counting:
             scenario.take(one)
         self._note_session(call, parts, tariff, broke)
+
+    def _sum_cells(self) -> None:
+        """Each call is counted once; the sums by this and that are made of it now and then."""
+        for (program, model, day, project, is_side, is_after), tally in self._cells.items():
+            into = [
+                self.total,
+                _named(self.programs, program),
+                _named(self.models, model or "(not told)"),
+                _named(self.days, _day(day)),
+                _named(self.projects, project or "(not told)"),
+            ]
+            if self.since:
+                into.append(self.after if is_after else self.before)
+            if is_side:
+                into.append(self.side)
+            for one in into:
+                one.add_all(tally)
+        self._cells.clear()
 
     def _note_break(self, broke: LogBreak) -> None:
         group = self._breaks.setdefault(broke.cause, _Breaks())
@@ -279,7 +310,7 @@ class Examination:
         found.peak = max(found.peak, call.usage.input)
         found.lost += broke.tokens if broke else 0
         if not call.thread:
-            found.add_point(SizePoint(call.usage.input, call.usage.cache_read))
+            found.add_point(call.usage.input, call.usage.cache_read)
         found.calls += 1
 
     def _close_session(self) -> None:
@@ -307,8 +338,10 @@ def _named(tallies: dict[str, LogTally], name: str) -> LogTally:
     return found
 
 
-def _day(time: float) -> str:
-    return datetime.fromtimestamp(time, UTC).date().isoformat() if time else "(no time)"
+@lru_cache(maxsize=64)
+def _day(days: float) -> str:
+    moment = datetime.fromtimestamp(days * _DAY, UTC)
+    return moment.date().isoformat() if days else "(no time)"
 
 
 def _table_of(told: str) -> str:

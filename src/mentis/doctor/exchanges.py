@@ -109,7 +109,7 @@ class ExchangeReader:
     def _call(self, number: int, exchange: Exchange, wire: Wire) -> LoggedCall:
         payload, headers = with_listed_input(exchange.payload, wire), exchange.headers or {}
         model = str(payload.get("model") or model_at(_path(exchange.url)))
-        reply = read_answer(exchange.answer, wire, payload, model) if exchange.answer else None
+        reply = read_answer(exchange.answer, wire, {}, model) if exchange.answer else None
         usage = reply.usage if reply else None
         if usage is None:
             self.estimated += 1

@@ -14,6 +14,7 @@ from .codex import CodexReader, is_codex
 from .documents import document_items, is_yaml, objects_in
 from .exchanges import ExchangeReader, is_exchange
 from .lines import LogFile, Progress
+from .records import read_home
 from .spans import SpanReader, is_spans
 from .tracked import LangfuseReader, LiteLLMReader, is_langfuse, is_litellm
 
@@ -50,6 +51,9 @@ def reader_of(told: dict[str, object], file: str) -> LogReader | None:
 
 def read_log(path: Path, progress: Progress, say: Callable[[str], None]) -> Iterator[LoggedCall]:
     """The calls of one file. What could not be read is said."""
+    if path.is_dir():
+        yield from read_home(path, say)
+        return
     log = LogFile(path, progress)
     if is_yaml(path) or (str(path).lower().endswith(_DOCUMENTS) and not _has_lines(log)):
         items = document_items(path, log.faults)

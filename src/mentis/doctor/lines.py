@@ -20,6 +20,7 @@ MOST_LINE = 64 * 1024 * 1024
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _HEAD = 4
+_BUFFER = 1 << 20
 Progress: TypeAlias = Callable[[int], None]
 
 
@@ -61,7 +62,7 @@ class LogFile:
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Lines with their numbers, without the empty ones."""
         try:
-            with self.path.open("rb") as raw:
+            with self.path.open("rb", buffering=_BUFFER) as raw:
                 yield from self._lines(raw)
         except OSError as error:
             self.faults.why = f"cannot be read: {error.strerror or error}"
@@ -75,7 +76,7 @@ class LogFile:
             try:
                 told: object = loads(line)
             except ValueError:
-                told = read_odd(line)
+                told = read_odd(line) if line.strip() else ""
             if isinstance(told, dict):
                 yield number, cast("dict[str, object]", told)
             elif told is None:
@@ -93,24 +94,26 @@ class LogFile:
             else raw
         )
         wide = _WIDE.get(head[:2]) if opened is raw else None
-        source = _wide_lines(raw, wide) if wide else self._plain(opened, raw)
-        for number, line in enumerate(source, 1):
-            if line and not line.isspace():
-                yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+        if wide:
+            yield from enumerate(_wide_lines(raw, wide), 1)
+        else:
+            yield from self._plain(opened, raw)
 
-    def _plain(self, opened: BinaryIO, raw: BinaryIO) -> Iterator[bytes]:
-        before, counted = 0, 0
-        while line := opened.readline(MOST_LINE):
-            counted += len(line)
-            if counted > 1 << 20:
+    def _plain(self, opened: BinaryIO, raw: BinaryIO) -> Iterator[tuple[int, bytes]]:
+        before, counted, number, most = 0, 0, 0, MOST_LINE
+        read = opened.readline
+        while line := read(most):
+            number += 1
+            length = len(line)
+            counted += length
+            if counted > _BUFFER:
                 here, counted = raw.tell(), 0
                 self.progress(here - before)
                 before = here
-            if len(line) == MOST_LINE and not line.endswith(b"\n"):
+            if length == most and not line.endswith(b"\n"):
                 self._skip(opened)
-                yield b""
-                continue
-            yield line
+            elif not line.isspace():
+                yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
         self.progress(raw.tell() - before)
 
     def _skip(self, opened: BinaryIO) -> None:
@@ -130,7 +133,7 @@ def _wide_lines(raw: BinaryIO, encoding: str) -> Iterator[bytes]:
             rest = ""
         for line in whole:
             yield line.lstrip("\ufeff").encode("utf-8", "replace")
-    if rest:
+    if rest.strip():
         yield rest.lstrip("\ufeff").encode("utf-8", "replace")
 
 

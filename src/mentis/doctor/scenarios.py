@@ -95,19 +95,18 @@ class LifeScenario:
 
     def take(self, one: ExaminedCall) -> None:
         self._before += one.parts.total
-        usage, long = one.call.usage, 0
+        usage, tariff = one.call.usage, one.tariff
+        whole = usage.input
         if not self.life:
-            self._usd += usage.input * one.tariff.input + one.parts.output
+            self._usd += whole * tariff.input + one.parts.output
             return
         moved = self._moved(one)
-        read = min(usage.input, max(0, usage.cache_read + moved))
+        read = min(whole, max(0, usage.cache_read + moved))
         wrote = max(0, usage.cache_write - moved) if usage.cache_write or moved < 0 else 0
-        wrote = min(wrote, usage.input - read)
-        if self.life == LONG_LIFE:
-            long = wrote
-        self._usd += price_parts(
-            one.tariff, Usage(usage.input, usage.output, read, wrote), long
-        ).total
+        wrote = min(wrote, whole - read)
+        writing = tariff.long_write if self.life == LONG_LIFE else tariff.write
+        self._usd += (whole - read - wrote) * tariff.input + read * tariff.read
+        self._usd += wrote * writing + one.parts.output
 
     def _moved(self, one: ExaminedCall) -> int:
         """Tokens that would have been found, or (below 0) not have been found."""

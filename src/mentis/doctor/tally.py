@@ -54,6 +54,10 @@ class LogTally:
         else:
             self.unpriced += 1
 
+    def add_all(self, other: LogTally) -> None:
+        for name in LogTally.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
     def add_break(self, broke: LogBreak) -> None:
         self.lost += broke.tokens
         self.lost_usd += broke.usd

@@ -11,6 +11,8 @@ _THOUSANDTHS = 100_000_000_000  # more than this is no number of seconds of our 
 
 def seconds_of(told: object) -> float:
     """0 where it is no time. A number may count thousandths or less; no zone means UTC."""
+    if isinstance(told, str):
+        return _of_text(told.strip())
     if isinstance(told, bool) or told is None:
         return 0.0
     if isinstance(told, int | float):

@@ -102,7 +102,7 @@ def is_body(payload: object, wire: str) -> bool:
     if wire in ("text", "live"):
         return isinstance(told, str)
     items = cast("list[object]", told) if isinstance(told, list) else []
-    if not items or not all(isinstance(item, Mapping) for item in items):
+    if not items or not all(isinstance(item, (dict, Mapping)) for item in items):
         return False
     if wire == "openai-chat":
         return "system" not in payload

@@ -8,7 +8,10 @@ from typing import cast
 import pytest
 from tests.doctor.logs import ClaudeSession, long_session
 
+from mentis.values.reply import Usage
+
 from .conftest import Mentis
+from .paid import Paid, make_home, open_paid
 
 
 @pytest.fixture
@@ -65,3 +68,59 @@ def test_without_logs_it_says_where_it_looked(
     assert failed.code == 1
     assert "no log of a program was found" in failed.err
     assert "projects" in failed.err
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A person with Claude Code, and one long session of yesterday."""
+    person = tmp_path / "person"
+    monkeypatch.setenv("HOME", str(person))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(person / ".claude"))
+    monkeypatch.setenv("CODEX_HOME", str(person / ".codex"))
+    monkeypatch.setenv("MENTIS_CONFIG", str(tmp_path / "config"))
+    long_session().write(person / ".claude" / "projects")
+    return person
+
+
+def test_a_patch_is_shown_applied_measured_and_taken_back(mentis: Mentis, user: Path) -> None:
+    settings = user / ".claude" / "settings.json"
+    refused = mentis("doctor", "--apply")
+    assert refused.code == 2
+    assert not settings.exists()
+    done = mentis("doctor", "--apply", "--yes")
+    assert '+    "CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000"' in done.out
+    assert "CLAUDE_CODE_AUTO_COMPACT_WINDOW" in settings.read_text()
+    measured = mentis("doctor", "--since-fix")
+    assert "env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = '100000'" in measured.out
+    assert "not calls enough" in measured.err
+    assert "nothing can be changed safely" in mentis("doctor", "--apply", "--yes").out
+    undone = mentis("doctor", "--undo", "--yes", "--json").json()
+    assert undone["left"] == ""
+    assert settings.read_text() == "{}\n"
+    assert mentis("doctor", "--undo", "--yes").code == 1
+    assert mentis("doctor", "--since-fix").code == 1
+
+
+def test_only_a_finding_that_there_is_can_be_applied(mentis: Mentis, user: Path) -> None:
+    wrong = mentis("doctor", "--apply", "--finding", "hope", "--yes")
+    assert (wrong.code, "no finding is called 'hope'" in wrong.err) == (1, True)
+    done = mentis("doctor", "--apply", "--finding", "context", "--yes", "--json").json()
+    assert len(cast("list[object]", done["changed"])) == 1
+    assert (user / ".claude" / "settings.json").exists()
+
+
+def test_the_page_is_written_beside_the_report(mentis: Mentis, folder: Path) -> None:
+    page = folder / "page.html"
+    done = mentis("doctor", folder, "--html", page)
+    assert str(page) in done.err
+    assert page.read_text("utf-8").startswith("<!doctype html>")
+
+
+@pytest.mark.anyio
+async def test_a_home_of_ours_is_read_like_other_logs(mentis: Mentis, tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home")
+    async with open_paid(home, Paid(("Yes.", Usage(1700, 40, cache_read=500)))) as agent:
+        await agent.chat("Hi")
+    told = mentis("doctor", home, "--json").json()
+    total = cast("dict[str, object]", told["total"])
+    assert (total["calls"], total["input"], total["cached"]) == (1, 1700, 500)
