@@ -39,6 +39,11 @@ LOOK = """(away) => {
   document.dispatchEvent(new Event("visibilitychange"));
 }"""
 
+# A part of a talk is shown anew, as when news of it come.
+ANEW = """async ([part, place]) => {
+  await htmx.ajax("GET", `${location.pathname}?part=${part}`, {target: place, swap: "innerHTML"});
+}"""
+
 
 @pytest.fixture(scope="module")
 def tab(studio: StudioHome) -> BrowserTab:
@@ -191,6 +196,7 @@ def test_a_conversation_is_named_edited_branched_and_given_files(
     visitor.see("Roses.")
     expect(page.get_by_label("Message to")).to_have_value("")
     visitor.click("Rename")
+    page.evaluate(ANEW, ["head_line", "#head"])
     page.get_by_label("Name of this conversation").fill(f"Garden {SCRIPT}")
     visitor.key("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Garden {SCRIPT}")
@@ -200,6 +206,10 @@ def test_a_conversation_is_named_edited_branched_and_given_files(
     visitor.click("Say this instead")
     visitor.see("Tulips.")
     visitor.see("2 of 2")
+    visitor.click("The version before")
+    page.evaluate(ANEW, ["room", "#room"])
+    visitor.see("1 of 2")
+    visitor.click("The next version")
     page.get_by_label("Attach files").set_input_files(
         {"name": "a.txt", "mimeType": "text/plain", "buffer": b"a"}
     )

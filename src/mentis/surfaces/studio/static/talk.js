@@ -106,14 +106,17 @@ class MentisTalk extends HTMLElement {
     this.path = `${this.persona}/sessions/${session}`;
     this.form = this.querySelector("[data-composer]");
     this.attached = [];
+    this.leafed = new Map();
     this.addEventListener("click", (event) => this.clicked(event));
     this.addEventListener("keydown", (event) => this.pressed(event));
     // What somebody is writing stays until they are done with it; then the page is as it is by now.
     this.addEventListener("htmx:before:swap", (event) => {
-      if (event.target.id !== "room" || !this.editing) return;
+      const {id} = event.target;
+      if (!(id === "room" && this.editing) && !(id === "head" && this.querySelector("form.rename"))) return;
       event.preventDefault();
-      this.stale = true;
+      if (id === "room") this.stale = true;
     });
+    this.addEventListener("htmx:after:swap", (event) => { if (event.target.id === "room") this.leafBack(); });
     if (this.form) this.prepareForm();
     this.follow();
     const last = this.querySelector(".exchange.last");
@@ -307,7 +310,17 @@ class MentisTalk extends HTMLElement {
     if (!next) return;
     versions[here].hidden = true;
     next.hidden = false;
+    this.leafed.set(exchange.dataset.number, {count: versions.length, place: here + by});
     (next.querySelector(`[data-swipe="${by}"]:enabled`) || next.querySelector("[data-swipe]:enabled"))?.focus();
+  }
+
+  // Whoever leafs through versions stays at theirs when the page is read anew.
+  leafBack() {
+    for (const [number, {count, place}] of this.leafed) {
+      const versions = [...this.querySelectorAll(`.exchange[data-number="${number}"] .version`)];
+      if (versions.length === count) versions.forEach((one, at) => { one.hidden = at !== place; });
+      else this.leafed.delete(number);
+    }
   }
 
   edit(exchange) {
@@ -351,8 +364,13 @@ class MentisTalk extends HTMLElement {
     title.after(form);
     field.select();
     const close = () => { form.remove(); title.hidden = button.hidden = false; button.focus(); };
-    back.addEventListener("click", close);
-    form.addEventListener("keydown", (event) => { if (event.key === "Escape") { event.stopPropagation(); close(); } });
+    const leave = async () => {
+      close();
+      await this.update("head_line", "head");  // it may have got a name meanwhile
+      this.querySelector('[data-act="rename"]')?.focus();
+    };
+    back.addEventListener("click", leave);
+    form.addEventListener("keydown", (event) => { if (event.key === "Escape") { event.stopPropagation(); leave(); } });
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
       if (!field.value.trim()) return;
