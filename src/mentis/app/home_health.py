@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mentis.codec.forms import to_object
@@ -61,6 +61,7 @@ def read_health(
     checks = home_checks(home, settings, variables, health=health, state=state)
     if not health.persists:
         return AgentHealth(health, state, checks=checks)
+    health = _with_checks(health, checks)
     model = settings.model
     entries = statuses.latest(_LOOKED_BACK)
     streaks = streaks_in(entries)
@@ -73,6 +74,15 @@ def read_health(
     alarms = streaks.alarms(model.cortex.alarm_failures)
     checks = (*checks, *_living(alarms, failed), _clock(statuses.clock_jumps(entries)))
     return AgentHealth(health, state, alarms, failed, checks, notes)
+
+
+def _with_checks(health: Health, checks: Sequence[HealthCheck]) -> Health:
+    """It is not green while a check of the home fails, whatever the store says."""
+    failing = [one.name for one in checks if one.state == "fail"]
+    if not failing or health.status != "GREEN":
+        return health
+    reason = f"{health.reason}, but not all is well: {', '.join(failing)}"
+    return replace(health, status="YELLOW", reason=reason)
 
 
 def _living(

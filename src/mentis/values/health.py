@@ -23,7 +23,8 @@ class RouteHealth(Value):
 @dataclass(frozen=True, slots=True)
 class Health(Value):
     """RED: nothing can be recorded, or a breach waits for its recovery. YELLOW: drafts wait and
-    nobody consumes them, or ever will, or whether the last window was kept is unsure.
+    nobody consumes them, or ever will, whether the last window was kept is unsure, or a check of
+    the home fails.
     """
 
     status: Literal["GREEN", "YELLOW", "RED"]

@@ -97,7 +97,10 @@ def test_health_is_a_checklist_with_what_to_do(
     ]
     assert all(one["remedy"] for one in found.values() if one["state"] != "ok")
     told = mentis("--home", home, "status", "health").out
-    assert told.startswith("GREEN  the store can be written (1 failing, 4 to look at)")
+    assert told.startswith(
+        "YELLOW  the store can be written, but not all is well: signing key"
+        " (1 failing, 4 to look at)\n"
+    )
     assert "\n  fail  signing key   the signing key of this home is missing" in told
     assert "\n                      do: pip install 'mentis[tools]'" in told
 

@@ -153,7 +153,15 @@ WRITES = ASKS | {
     "trust revoke",
 }
 NO_HOME = {
-    *("completion", "demo", "eval selection", "ledger auditor", "normalise", "routes presets"),
+    *(
+        "completion",
+        "demo",
+        "doctor",
+        "eval selection",
+        "ledger auditor",
+        "normalise",
+        "routes presets",
+    ),
     *(f"models {name}" for name in ("add", "find", "install", "list", "path", "rm", "serve")),
     *("models", "record ca remove", "record ca show", "version"),
     *(f"witness {name}" for name in ("init", "serve", "show", "watch")),

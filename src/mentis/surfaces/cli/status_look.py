@@ -145,10 +145,11 @@ def check(file: str, *, response: bool, persona: str | None) -> Report:
 def health(*, persona: str | None) -> Report:
     """Go through a checklist: what is fine, what needs attention, what fails, what to do.
 
-    It costs the same in a home of any size. Then come the ways into the record: A watcher, B
-    this command line, C the save tool of `mentis mcp`, D its monitor. Exit code 1 when nothing can
-    be recorded. A stage of the tick that keeps failing is told as an alarm, and so is a memory
-    update that failed.
+    RED: nothing can be recorded, or a breach waits for its recovery. YELLOW: something fails, waits
+    or is unsure. It costs the same in a home of any size. Then come the ways into the record: A
+    watcher, B this command line, C the save tool of `mentis mcp`, D its monitor. Exit code 1 when
+    nothing can be recorded. A stage of the tick that keeps failing is told as an alarm, and so is
+    a memory update that failed.
     """
     from mentis.app.home_health import health_data, read_health
 
