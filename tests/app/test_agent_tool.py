@@ -117,10 +117,14 @@ async def test_an_agent_is_asked_in_one_turn_and_the_entries_name_each_other(
             "inner": ["sessions", "show", session],
         }.items()
     }
-    named = f"act {outcome.key} asked inner/ada, session {session}, entry 0"
-    assert named in " ".join(shown["outer"].output.split())
-    named = f"turn 0 was asked for by outer/ada, session main, act {outcome.key}"
-    assert named in " ".join(shown["inner"].output.split())
+    asks = f"act {outcome.key} asked inner/ada, session {session}, entry 0"
+    assert asks in " ".join(shown["outer"].output.split())
+    is_asked = f"turn 0 was asked for by outer/ada, session main, act {outcome.key}"
+    assert is_asked in " ".join(shown["inner"].output.split())
+    async with Agent.open(tmp_path / "inner") as inner, Agent.open(tmp_path / "outer") as outer:
+        steps = "the turn has 2 steps; this is step 2"
+        assert outer.replay(result.entry.index, step=2).notes == (steps, asks)
+        assert inner.replay(asked.index).notes == (is_asked,)
 
 
 async def test_what_is_asked_after_untrusted_text_is_a_guests_message(

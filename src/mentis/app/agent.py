@@ -86,6 +86,7 @@ from mentis.ports.chance import Chance
 from mentis.ports.clock import Clock
 from mentis.ports.provider import Provider
 from mentis.ports.sense_source import SenseSource
+from mentis.record.asked_agents import asked_around
 from mentis.record.evidence import gather_evidence
 from mentis.record.segments import open_segments
 from mentis.record.verify import verify_agent
@@ -1087,11 +1088,16 @@ class Agent:
 
     def replay(self, index: int, *, step: int = 1) -> Replay:
         """The prompt of a recorded turn, put together again and compared with its entry, offline:
-        that of its first step, or of another.
+        that of its first step, or of another. Notes name the turns of other agents that belong
+        to it.
 
         ReplayError where something it was made from is gone, or was never kept.
         """
-        return replay_turn(self._kept_turn(index, step), self._parts.who.secret)
+        kept = self._kept_turn(index, step)
+        replayed = replay_turn(kept, self._parts.who.secret)
+        return replace(
+            replayed, notes=(*replayed.notes, *asked_around(self._parts.record, kept.entry))
+        )
 
     def fork(
         self, index: int, blocks: Mapping[str, str], *, step: int = 1, force: bool = False

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,7 +21,6 @@ from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.app.agent import Agent
-    from mentis.values.entry import Entry
     from mentis.values.turn import Turn
 
 session_argument = click.argument("session", default="main", required=False)
@@ -82,6 +81,7 @@ def show(session: str, *, persona: str | None) -> Report:
 
     For a recorded agent (--persona recorded/NAME): every call of a session, and what it cost.
     """
+    from mentis.record.asked_agents import asked_in_session
     from mentis.record.threads import standing_numbers
     from mentis.talk.talk_data import turns_data
 
@@ -89,7 +89,7 @@ def show(session: str, *, persona: str | None) -> Report:
         return show_recorded(persona, session)
     with _opened(persona) as agent:
         turns = agent.history(session=session)
-        asked = [] if json_wanted() else [*_asked_by_agents(agent.entries(), session)]
+        asked = [] if json_wanted() else [*asked_in_session(agent.entries(), session)]
     counts = set(standing_numbers(turns))
     rows = [(str(n), t.role, _note(t, counts=n in counts), _words(t)) for n, t in _all(turns)]
     grid = TextTable(("turn", "role", "note", "text"), rows, right=("turn",))
@@ -97,24 +97,6 @@ def show(session: str, *, persona: str | None) -> Report:
         turns_data(turns),
         (grid, (Note(line) for line in asked)) if turns else Note("nothing was said yet"),
     )
-
-
-def _asked_by_agents(entries: Iterable[Entry], session: str) -> Iterator[str]:
-    """Which turns another agent asked for, and which agents were asked in this session."""
-    for entry in entries:
-        turn = cast("Mapping[str, Any]", entry.body.get("turn") or {})
-        act = cast("Mapping[str, Any]", entry.body.get("act") or {})
-        if session in (turn.get("session"), act.get("session")):
-            if caller := turn.get("caller"):
-                yield (
-                    f"turn {turn.get('number')} was asked for by {caller['agent']}, session"
-                    f" {caller['session']}, act {caller['act']}"
-                )
-            if asked := act.get("turn"):
-                yield (
-                    f"act {act.get('key')} asked {asked['agent']}, session {asked['session']},"
-                    f" entry {asked['entry']}"
-                )
 
 
 @sessions.command(epilog='For example: mentis sessions search "the garden"')
