@@ -63,7 +63,7 @@ class KnownBlocks:
 
     def __init__(self) -> None:
         self._blocks: dict[tuple[str, str], tuple[BodyBlock, object]] = {}
-        self._made: dict[tuple[object, ...], tuple[list[object], object]] = {}
+        self._made: dict[tuple[object, ...], tuple[object, object]] = {}
         self._size = 0
 
     def find(self, text: str, at: int, pointer: str) -> tuple[BodyBlock, object] | None:
@@ -85,13 +85,15 @@ class KnownBlocks:
     def remember(self, what: str, value: T, make: Callable[[T], U]) -> U:
         """What is made of a value, or of the members of a list, told by which they are."""
         told: object = value
-        members = cast("list[object]", told) if isinstance(told, list) else [told]
-        key: tuple[object, ...] = (what, isinstance(told, list), *map(id, members))
+        key: tuple[object, ...] = what, id(told)
+        if isinstance(told, list):
+            told = [*cast("list[object]", told)]
+            key = (what, "members", *map(id, told))
         found = self._made.get(key)
         if found is None:
             if len(self._made) >= _MOST_MADE:
                 self._made.clear()
-            found = self._made[key] = [*members], make(value)  # held: no other has their ids
+            found = self._made[key] = told, make(value)  # held: no other has the same id
         return cast("U", found[1])
 
 
@@ -174,6 +176,8 @@ class _Cuts:
         self.fresh.append((between, None))
 
     def _peek(self) -> str:
+        if (character := self._text[self._at]) not in " \t\n\r":
+            return character
         match = _SPACE.match(self._text, self._at)
         self._at = match.end() if match else self._at
         return self._text[self._at]

@@ -9,6 +9,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mentis.ask.payload_tools import offered_in
@@ -332,8 +333,14 @@ def _shown(headers: Headers, hidden: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in _texts(headers):
         safe = name in _SHOWN or name.startswith("x-stainless-")
-        found[name] = _plain(value, hidden) if safe else ""
+        found[name] = _plain_header(value, hidden) if safe else ""
     return found
+
+
+@lru_cache(maxsize=1024)
+def _plain_header(value: str, hidden: tuple[str, ...]) -> str:
+    """Every call of a program has nearly the same ones."""
+    return _plain(value, hidden)
 
 
 def _texts(headers: Headers) -> Iterator[tuple[str, str]]:

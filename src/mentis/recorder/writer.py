@@ -351,14 +351,19 @@ def _read_past(entry: Entry) -> PastCall | None:
 
 def _plain(value: object) -> object:
     """Without lone surrogates, which JSON can say and a canonical form cannot."""
-    if type(value) is str:
+    if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
-    if type(value) is list or type(value) is tuple:
-        return [_plain(one) for one in cast("Sequence[object]", value)]
-    if isinstance(value, Mapping):
-        members = cast("Mapping[str, object]", value).items()
-        return {str(_plain(name)): _plain(part) for name, part in members}
-    return value
+    if value is None or isinstance(value, int | float):
+        return value
+    if isinstance(value, list | tuple):
+        listed = cast("Sequence[object]", value)
+        return [one if _is_ascii(one) else _plain(one) for one in listed]
+    members = json_object(value).items()
+    return {str(_plain(name)): part if _is_ascii(part) else _plain(part) for name, part in members}
+
+
+def _is_ascii(value: object) -> bool:
+    return type(value) is str and value.isascii()
 
 
 def _milliseconds(seconds: float) -> int:
