@@ -221,16 +221,16 @@ class MentisTalk extends HTMLElement {
         else live.tell(event);
       }
       if (!done) throw new TypeError("the stream ended");
-      this.setBusy(false);
-      await this.refresh(live);
+      this.setBusy(false);  // from here on the next thing may be said, which is busy by itself
     } catch (error) {
       // A TypeError is what a connection that ended gives.
       if (error instanceof TypeError && !done) done = await this.recover(live, words);
       else live.fail(error);
-    } finally {
       this.setBusy(false);
+      return done;
     }
-    return done;
+    await this.refresh(live).catch((error) => live.fail(error));
+    return true;
   }
 
   // The server went away in the middle: wait until it is back, and show what was kept.
