@@ -134,13 +134,13 @@ ASKS = {
 }
 WRITES = ASKS | {
     *(f"acts {name}" for name in ("approve", "deny", "release", "run")),
-    *("adopt", "init", "live", "manifest build", "record", "restore", "serve", "studio"),
+    *("adopt", "import", "init", "live", "manifest build", "record", "restore", "serve", "studio"),
     *(f"ledger {name}" for name in ("accept-rollback", "erase", "repair", "rotate")),
     *(f"ledger anchor {name}" for name in ("add", "push", "quorum", "remove")),
     "ledger settle-clock",
     *(f"memory {name}" for name in ("add", "forget", "import", "promote", "rebuild", "supersede")),
     *("models choose", "people rm", "people set"),
-    *(f"persona {name}" for name in ("new", "reset", "undo", "use")),
+    *(f"persona {name}" for name in ("greeting", "new", "promote", "reset", "undo", "use")),
     *(f"prompts {name}" for name in ("copy", "edit", "import", "new", "order", "reset", "rm")),
     *(f"prompts {name}" for name in ("toggle", "undo", "placeholder new", "placeholder rm")),
     *("routes add", "routes remove", "screening calibrate"),
