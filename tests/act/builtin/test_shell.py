@@ -126,7 +126,25 @@ async def test_it_is_given_nothing_to_read(shell: Shell) -> None:
     assert told["stdout"]["text"] == "''\n"
 
 
-@pytest.mark.parametrize("name", ["rm", "python", "/bin/echo", "./echo", "ECHO", " echo"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "rm",
+            "python",
+            "/bin/echo",
+            "./echo",
+            "ECHO",
+            " echo",
+            "echo\n",
+            "echo;id",
+            "-c",
+            ".",
+            "/",
+        ),
+        *("../../bin/sh", "/bin/../bin/sh", "/bin//sh", "work/../tool", "\uff45\uff43\uff48\uff4f"),
+    ],
+)
 async def test_other_programs_are_refused(shell: Shell, name: str) -> None:
     outcome = await do(shell, {"argv": [name]})
     assert outcome.state == "refused"

@@ -1,0 +1,163 @@
+"""Imports that are killed, in SQLite and in PostgreSQL: all of it is there, or none."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mentis.errors import MentisError
+from mentis.home.create import create_home
+from mentis.home.parts import Parts
+from mentis.ledger.origin import hash_window, window_text
+from mentis.memories.memories import open_memories
+from mentis.ports.screener import ListedScreener
+from mentis.status.statuses import open_statuses
+from mentis.stores.postgres.database import PostgresDatabase
+
+PROGRAM = Path(__file__).with_name("killed_import.py")
+COUNT = 30
+LINES = "\n".join(json.dumps({"id": f"m{n:02}", "text": f"note {n}"}) for n in range(COUNT))
+FEW = 6  # places at which it is killed in `make test`; all of them are spread over the import
+
+
+class Killer:
+    """A process whose children take a file over, and are killed on the way."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def run(self, home: Path, step: int) -> int:
+        """How many steps it took; 0 where it was killed."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{home} {step}\n")
+        self._process.stdin.flush()
+        steps = 0
+        while (line := self._process.stdout.readline()) != "end\n":
+            assert line, "it is gone"
+            steps = int(line.split()[1])
+        return steps
+
+
+@contextmanager
+def killer(kind: str, file: Path) -> Generator[Killer]:
+    command = [sys.executable, str(PROGRAM), kind, str(file)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        yield Killer(process)
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def places(steps: int, count: int) -> range:
+    """So many, spread over all steps."""
+    return range(1, steps + 1, max(1, steps // count))
+
+
+def history() -> bytes:
+    entries: list[dict[str, Any]] = []
+    prev: str | None = None
+    for number in range(COUNT):
+        time, salt = f"2026-01-01T00:00:{number:02}+00:00", f"{number:032x}"
+        shown = {"goal": f"goal {number}", "confidence": 0.9, "prev_window_hash": prev}
+        prev = hash_window(window_text(shown), time, salt)
+        head = {"entry_index": number + 1, "timestamp": time, "salt": salt, "source": "manual"}
+        window = {"window_hash": prev, "status_window": {**shown, "window_hash": prev}}
+        recipe = "sha256(canonical_without_window_hash|timestamp|salt)"
+        entries.append({**head, **window, "hash_algo": recipe, "metadata": {}})
+    return json.dumps({"version": "1.0", "total_entries": COUNT, "entries": entries}).encode()
+
+
+def texts(home: Path, environ: dict[str, str] | None = None) -> list[str]:
+    parts = Parts(screener=ListedScreener({}), environ=environ or {})
+    with open_memories(home, parts=parts) as memories:
+        return sorted(one.text for one in memories.list())
+
+
+WHOLE = sorted(f"note {n}" for n in range(COUNT))
+
+
+@pytest.mark.parametrize("count", [FEW, pytest.param(40, marks=pytest.mark.slow)])
+def test_memories_whose_import_is_killed_anywhere_are_all_there_or_none_and_come_again(
+    tmp_path: Path, count: int
+) -> None:
+    file = tmp_path / "theirs.jsonl"
+    file.write_text(LINES, encoding="utf-8")
+    seen: set[int] = set()
+    with killer("memories", file) as child:
+        steps = child.run(create_home(tmp_path / "whole"), 0)
+        assert steps > count
+        for step in places(steps, count):
+            home = create_home(tmp_path / "home")
+            assert child.run(home, step) == 0
+            found = texts(home)
+            assert found in ([], WHOLE), step
+            seen.add(len(found))
+            child.run(home, 0)
+            assert texts(home) == WHOLE, step
+            shutil.rmtree(home)
+    assert 0 in seen
+
+
+@pytest.mark.parametrize("count", [FEW, pytest.param(40, marks=pytest.mark.slow)])
+def test_a_history_whose_import_is_killed_anywhere_verifies_and_is_whole_the_next_time(
+    tmp_path: Path, count: int
+) -> None:
+    file = tmp_path / "history.json"
+    file.write_bytes(history())
+    with killer("history", file) as child:
+        steps = child.run(create_home(tmp_path / "whole"), 0)
+        assert steps > count
+        for step in places(steps, count):
+            home = create_home(tmp_path / "home")
+            assert child.run(home, step) == 0
+            with open_statuses(home) as statuses:
+                assert statuses.verify().intact, step
+                before = statuses.stats().total_entries
+                done = statuses.import_history(file.read_bytes())
+                assert (done.added + before, done.total) == (COUNT, COUNT), step
+                assert statuses.verify().intact
+            shutil.rmtree(home)
+
+
+def test_memories_in_postgresql_survive_kills_of_the_client_and_of_the_connection(
+    tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEDGER_URL", postgres_url)
+    home, file, schema = create_home(tmp_path / "home"), tmp_path / "t.jsonl", "test_killed_imports"
+    toml = (home / "mentis.toml").read_text(encoding="utf-8")
+    toml = toml.replace("[ledger]\n", f'[ledger]\nschema_name = "{schema}"\n')
+    toml += '\n[memories]\nstore = "postgres"\n'
+    (home / "mentis.toml").write_text(toml, encoding="utf-8")
+    file.write_text(LINES, encoding="utf-8")
+    environ = {"LEDGER_URL": postgres_url}
+    assert texts(home, environ) == []
+    try:
+        with killer("memories", file) as child:
+            for step in (400, 900, 1_500, 2_200, 3_000):
+                child.run(home, step)
+                assert texts(home, environ) in ([], WHOLE), step
+        parts = Parts(screener=ListedScreener({}), environ=environ)
+        with open_memories(home, parts=parts) as memories:
+            memories.list()
+            with PostgresDatabase(postgres_url, schema=schema) as other, other.session() as session:
+                session.execute(
+                    b"SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                    b" WHERE pid <> pg_backend_pid() AND datname = current_database()"
+                )
+            with suppress(MentisError):  # a connection that is gone is told, or replaced
+                memories.import_lines(LINES.encode())
+            memories.import_lines(LINES.encode())
+            assert sorted(one.text for one in memories.list()) == WHOLE
+        assert texts(home, environ) == WHOLE
+    finally:
+        with PostgresDatabase(postgres_url, schema=schema) as database, database.session() as last:
+            last.execute(f"DROP SCHEMA {schema} CASCADE".encode())
