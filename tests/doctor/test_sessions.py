@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,10 @@ from mentis.doctor.diagnosis import diagnose
 from mentis.doctor.lines import LogFile
 from mentis.doctor.places import find_usual_logs
 from mentis.doctor.report import DoctorReport
+from mentis.doctor.report_data import saved_since
 from mentis.errors import BadInput
 
-from .logs import HAIKU, ClaudeSession, CodexSession, long_session, write_lines
+from .logs import BEGIN, HAIKU, ClaudeSession, CodexSession, long_session, write_lines
 
 
 def causes(report: DoctorReport) -> dict[str, tuple[int, int]]:
@@ -357,3 +360,58 @@ def test_an_hour_that_nobody_needs_is_a_finding(tmp_path: Path) -> None:
     assert found["life"].saving is not None
     assert found["life"].patch is not None
     assert found["life"].patch.key[-1] == "FORCE_PROMPT_CACHING_5M"
+
+
+def test_what_a_change_saved_is_measured_by_what_a_call_cost(tmp_path: Path) -> None:
+    made = ClaudeSession(prefix=80_000)
+    for _ in range(4):
+        made.answer(100)
+    changed = made.clock
+    made.prefix = made.size = 20_000
+    made.found = 19_000
+    for _ in range(4):
+        made.answer(100)
+    made.write(tmp_path)
+    time = (BEGIN + timedelta(seconds=changed)).timestamp()
+    effect = diagnose([tmp_path], since=(time, "a shorter prompt")).effect
+    assert effect is not None
+    assert (effect.before.calls, effect.after.calls) == (4, 4)
+    saved = saved_since(effect)
+    assert saved == pytest.approx(effect.before.usd - effect.after.usd)
+    assert saved is not None
+    assert saved > 0
+
+
+def test_a_folder_that_cannot_be_opened_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long_session(calls=2).write(tmp_path)
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    listed = Path.iterdir
+
+    def refuse(path: Path) -> Iterator[Path]:
+        if path == closed:
+            raise PermissionError(13, "Permission denied")
+        return listed(path)
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    report = diagnose([tmp_path])
+    assert report.total.calls == 2
+    assert [one.why for one in report.notes] == ["this folder cannot be opened"]
+
+
+def test_of_many_sessions_the_dearest_are_kept_and_all_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mentis.doctor.examination._MOST_THREADS", 3)
+    monkeypatch.setattr("mentis.doctor.examination._MOST_CELLS", 2)
+    for number in range(30):
+        made = ClaudeSession(f"{number:036d}", model=f"claude-opus-4-{number % 4 + 5}")
+        made.answer(100 * number)
+        made.answer(10)
+        made.write(tmp_path)
+    report = diagnose([tmp_path])
+    assert (report.total.calls, report.session_count, len(report.sessions)) == (60, 30, 20)
+    assert sum(one.sum.calls for one in report.models) == 60
+    assert sum(one.sum.usage.input for one in report.days) == report.total.usage.input

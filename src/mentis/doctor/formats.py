@@ -14,6 +14,7 @@ from .codex import CodexReader, is_codex
 from .documents import document_items, is_yaml, objects_in
 from .exchanges import ExchangeReader, is_exchange
 from .lines import LogFile, Progress
+from .places import is_home
 from .records import read_home
 from .spans import SpanReader, is_spans
 from .tracked import LangfuseReader, LiteLLMReader, is_langfuse, is_litellm
@@ -51,8 +52,11 @@ def reader_of(told: dict[str, object], file: str) -> LogReader | None:
 
 def read_log(path: Path, progress: Progress, say: Callable[[str], None]) -> Iterator[LoggedCall]:
     """The calls of one file. What could not be read is said."""
-    if path.is_dir():
+    if is_home(path):
         yield from read_home(path, say)
+        return
+    if path.is_dir():
+        say("this folder cannot be opened")
         return
     log = LogFile(path, progress)
     if is_yaml(path) or (str(path).lower().endswith(_DOCUMENTS) and not _has_lines(log)):

@@ -75,7 +75,12 @@ def _below(folder: Path) -> Iterator[Path]:
     if is_home(folder):
         yield folder
         return
-    for inner in sorted(folder.iterdir()):
+    try:
+        names = sorted(folder.iterdir())
+    except OSError:
+        yield folder  # whoever reads it says why it cannot be read
+        return
+    for inner in names:
         if inner.is_symlink() and inner.is_dir():
             continue  # it may lead back to where we are
         if inner.is_dir():
