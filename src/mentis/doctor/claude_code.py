@@ -30,6 +30,7 @@ _EVENTS: dict[str, LogEvent] = {
     "/effort": "effort",
     "/clear": "cleared",
 }
+_TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
 _BOUNDARIES = ("compact_boundary", "microcompact_boundary")
 _Line = dict[str, object]
 
@@ -40,6 +41,8 @@ def is_claude_code(told: _Line) -> bool:
 
 @dataclass(slots=True)
 class _Thread:
+    session: str
+    name: str
     growth: Growth = field(default_factory=Growth)
     events: list[LogEvent] = field(default_factory=list[LogEvent])
     version: str = ""
@@ -57,24 +60,28 @@ class ClaudeCodeReader:
 
     def take(self, number: int, told: _Line) -> Iterator[LoggedCall]:
         kind = told.get("type")
-        if kind in ("summary", "ai-title", "custom-title"):
-            title = told.get("summary") or told.get("aiTitle") or told.get("customTitle")
+        if isinstance(kind, str) and kind in _TITLES:
+            title = told.get(_TITLES[kind])
             self._title = title if isinstance(title, str) else self._title
             return
-        session = str(told.get("sessionId", ""))
-        agent = told.get("agentId")
-        name = str(agent) if agent else "side" if told.get("isSidechain") else ""
-        thread = self._threads.get((session, name))
-        if thread is None:
-            thread = self._threads[session, name] = _Thread()
+        thread = self._thread(told)
         if kind == "assistant":
-            yield from self._answer(number, told, thread, (session, name))
+            yield from self._answer(number, told, thread)
         elif kind == "user":
             _hear(told, thread)
         elif kind == "attachment":
             thread.growth.add(REMINDED, tokens_in(told.get("attachment")))
         elif kind == "system" and told.get("subtype") in _BOUNDARIES:
             thread.events.append("compacted")
+
+    def _thread(self, told: _Line) -> _Thread:
+        session, agent = told.get("sessionId"), told.get("agentId")
+        side = "side" if told.get("isSidechain") else ""
+        names = str(session or ""), str(agent) if agent else side
+        thread = self._threads.get(names)
+        if thread is None:
+            thread = self._threads[names] = _Thread(*names)
+        return thread
 
     def end(self) -> Iterator[LoggedCall]:
         for thread in self._threads.values():
@@ -85,9 +92,7 @@ class ClaudeCodeReader:
     def notes(self) -> Iterator[str]:
         return iter(())
 
-    def _answer(
-        self, number: int, told: _Line, thread: _Thread, names: tuple[str, str]
-    ) -> Iterator[LoggedCall]:
+    def _answer(self, number: int, told: _Line, thread: _Thread) -> Iterator[LoggedCall]:
         message = _object(told.get("message"))
         _speak(message.get("content"), thread.growth)
         usage, model = message.get("usage"), message.get("model")
@@ -109,11 +114,11 @@ class ClaudeCodeReader:
         thread.call = LoggedCall(
             CLAUDE_CODE,
             LogPlace(self.file, number),
-            names[0],
+            thread.session,
             str(model or ""),
             "anthropic",
             anthropic_usage(counts),
-            names[1],
+            thread.name,
             seconds_of(told.get("timestamp")),
             long_writes=_long(counts),
             events=events,

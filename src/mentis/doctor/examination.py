@@ -157,7 +157,7 @@ class Examination:
             broke = replace(broke, session=call.session, usd=extra_cost(tariff, call, broke.tokens))
         gap = max(0.0, call.time - last.time) if last and last.time and call.time else 0.0
         before = last.input if last else 0
-        self._sum(ExaminedCall(call, named, tariff, parts, broke, gap, before))
+        self._sum(ExaminedCall(call, named, tariff, parts, parts.total, broke, gap, before))
         self._carry(thread, call, parts)
 
     def end(self) -> None:

@@ -11,6 +11,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
@@ -100,10 +101,11 @@ class LogFile:
             yield from self._plain(opened, raw)
 
     def _plain(self, opened: BinaryIO, raw: BinaryIO) -> Iterator[tuple[int, bytes]]:
-        before, counted, number, most = 0, 0, 0, MOST_LINE
-        read = opened.readline
-        while line := read(most):
-            number += 1
+        before, counted, most = 0, 0, MOST_LINE
+        # In a file of this size no line can be too long, and to ask for lines alone is faster.
+        small = opened is raw and self.path.stat().st_size < most
+        source = opened if small else iter(partial(opened.readline, most), b"")
+        for number, line in enumerate(source, 1):
             length = len(line)
             counted += length
             if counted > _BUFFER:

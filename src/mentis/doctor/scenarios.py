@@ -37,6 +37,7 @@ class ExaminedCall:
     thread: tuple[str, str]
     tariff: LogTariff
     parts: CallParts
+    usd: float
     broke: LogBreak | None
     gap: float
     before: int
@@ -57,7 +58,7 @@ class PlanScenario:
     _saved: float = 0.0
 
     def take(self, one: ExaminedCall) -> None:
-        self._before += one.parts.total
+        self._before += one.usd
         if one.broke is not None and one.broke.cause in _PREVENTED:
             self._saved += one.broke.usd
 
@@ -75,7 +76,7 @@ class OrderScenario:
     _saved: float = 0.0
 
     def take(self, one: ExaminedCall) -> None:
-        self._before += one.parts.total
+        self._before += one.usd
         broke = one.broke
         if broke is not None and broke.pointer and broke.tokens:
             self._saved += broke.usd * (1 - broke.changed / broke.tokens)
@@ -94,9 +95,12 @@ class LifeScenario:
     _usd: float = 0.0
 
     def take(self, one: ExaminedCall) -> None:
-        self._before += one.parts.total
+        self._before += one.usd
         usage, tariff = one.call.usage, one.tariff
         whole = usage.input
+        if self.life == SHORT_LIFE and one.gap <= SHORT_LIFE and not one.call.long_writes:
+            self._usd += one.usd
+            return
         if not self.life:
             self._usd += whole * tariff.input + one.parts.output
             return
@@ -148,7 +152,7 @@ class CompactScenario:
 
     def take(self, one: ExaminedCall) -> None:
         usage, tariff = one.call.usage, one.tariff
-        self._before += one.parts.total
+        self._before += one.usd
         thread = self._threads.get(one.thread)
         if thread is None:
             if len(self._threads) >= _MOST_THREADS:
@@ -187,7 +191,7 @@ class ModelScenario:
     _known: bool = True
 
     def take(self, one: ExaminedCall) -> None:
-        self._before += one.parts.total
+        self._before += one.usd
         usage = one.call.usage
         tariff = log_tariff(self.backend, self.model, usage.input)
         self._known = self._known and tariff.known
