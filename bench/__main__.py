@@ -32,6 +32,7 @@ MODULES = (
     "startup",
     "prompt",
     "library",
+    "lore",
     "render",
     "peers",
     "settle",

@@ -191,6 +191,61 @@ def test_a_charx_that_grows_too_much_is_refused(home: Path, tmp_path: Path) -> N
         import_file(home, _file(tmp_path, "x.charx", charx(bomb)))
 
 
+BOOK: JsonObject = {
+    "entries": {
+        "0": {"key": ["glade"], "content": "{{char}} likes {{user}}.", "comment": "Glade"},
+        "1": {"key": ["glade"], "content": "A second.", "comment": "Glade"},
+        "2": {"key": [], "constant": True, "content": "The world is old.", "comment": "World"},
+        "3": {"key": ["/x+/"], "content": "Never.", "comment": "Pattern"},
+    }
+}
+
+
+async def test_the_lorebook_of_a_card_is_told_where_it_is_brought_up(
+    home: Path, tmp_path: Path
+) -> None:
+    entries = list(cast("JsonObject", BOOK["entries"]).values())
+    rows = [{**cast("JsonObject", one), "keys": cast("JsonObject", one)["key"]} for one in entries]
+    made = import_file(home, _card(tmp_path, character_book={"entries": rows}))
+    assert "seraphina-lore-glade-2" in made.blocks
+    async with Agent.open(home, persona="seraphina") as agent:
+        made = agent.compose("What of the glade?")
+    last = made.request.conversation_history[-1]
+    assert "Seraphina likes Lena.\n\nA second." in last.text
+    assert last.lineage is Trust.REFERENCE
+    assert "The world is old." in join_spans(made.request.system_instruction)
+    with Prompts.open(home) as prompts:
+        assert prompts.try_lore("The glade", persona="ada")[0].reason.endswith("this is ada")
+    with Personas.open(home) as personas:
+        assert len(personas.promote("seraphina", reason="I read it").blocks) == 6
+    undo_import(home)
+    with Prompts.open(home) as prompts:
+        assert not [one for one in prompts.loaded_library.library.blocks if one.keywords]
+
+
+def test_a_lorebook_alone_is_for_every_persona_or_for_one(home: Path, tmp_path: Path) -> None:
+    file = _file(tmp_path, "world.json", json.dumps(BOOK).encode())
+    plan = plan_file_import(home, file)
+    assert (plan.format, plan.version, plan.name) == ("lorebook", "SillyTavern", "world")
+    assert [one.part for one in plan.losses] == ["entry 'Pattern'"]
+    import_file(home, file)
+    with pytest.raises(BadInput, match="there is a block"):
+        import_file(home, file)
+    with Prompts.open(home) as prompts:
+        found = prompts.try_lore("And now?", before=["In the glade", "Yes."])
+        assert [(one.block, one.told, one.place) for one in found] == [
+            ("world-glade", True, "turn 1"),
+            ("world-glade-2", True, "turn 1"),
+        ]
+        assert not prompts.block("world-pattern").enabled
+    undo_import(home)
+    with pytest.raises(PersonaError):
+        import_file(home, file, persona="nobody")
+    import_file(home, file, persona="ada")
+    with Prompts.open(home) as prompts:
+        assert prompts.block("world-glade").personas == ("ada",)
+
+
 def test_a_greeting_can_be_chosen(home: Path, tmp_path: Path) -> None:
     import_file(home, _card(tmp_path))
     with Personas.open(home) as personas:

@@ -22,6 +22,7 @@ from mentis.disk.inside import inside
 from mentis.disk.lock import write_lock
 from mentis.errors import BadInput, HomeError, UsageError
 from mentis.exchange.cards import KEYWORDS, card_in_picture, is_card, read_card, read_json
+from mentis.exchange.lorebooks import lorebook_dialect, read_lorebook
 from mentis.exchange.png_text import is_png, with_texts
 from mentis.home.parts import Parts
 from mentis.library.archive.zip import Limits, unpack
@@ -34,6 +35,7 @@ from mentis.values.json import JsonObject
 from mentis.values.value import Value
 
 from .import_card import card_draft
+from .import_lore import add_lorebook
 from .import_plan import ArrivalDraft, HomeImportPlan, ImportArrival, id_of
 
 __all__ = ["HomeImport", "HomeImportPlan", "import_file", "plan_file_import", "undo_import"]
@@ -42,7 +44,7 @@ LARGEST = 60_000_000  # of a file that is imported
 _LOCK_SECONDS = 5.0
 _RECORD, _FOLDER, _PERSONA = "import.json", "imports", "persona"
 _CARD_IN_ZIP = "card.json"
-_KNOWN = "character cards (JSON, PNG, CHARX)"
+_KNOWN = "character cards (JSON, PNG, CHARX) and lorebooks (JSON)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def plan_file_import(
     path = Path(file)
     arrival = _arrival(_read(path), path.name, persona)
     with Personas.open(home, parts=parts) as personas:
-        personas.check_free(arrival.plan.persona)
+        _check(arrival, personas, home, parts)
     return arrival.plan
 
 
@@ -76,7 +78,7 @@ def import_file(
     arrival = _arrival(data, path.name, persona)
     place = find_home(Path(home))
     with _locked(place), Personas.open(home, parts=parts) as personas:
-        personas.check_free(arrival.plan.persona)
+        _check(arrival, personas, home, parts)
         made = HomeImport(_next(place), arrival.plan, tuple(arrival.blocks))
         folder = _folder(place, made.number)
         folder.mkdir(parents=True, mode=0o700)
@@ -118,6 +120,8 @@ def _hint() -> str:
 def _arrival(data: bytes, name: str, persona: str) -> ImportArrival:
     """What a file is, by its bytes, and what becomes of it."""
     picture, document = _document(data, name)
+    if lorebook_dialect(document) is not None:
+        return _book_arrival(data, name, cast("JsonObject", document), persona)
     if not is_card(document):
         raise BadInput(f"{name}: nothing in it is recognised", hint=_hint())
     card = read_card(cast("JsonObject", document))
@@ -137,6 +141,41 @@ def _arrival(data: bytes, name: str, persona: str) -> ImportArrival:
         shown=tuple(draft.shown),
     )
     return ImportArrival(plan, draft.fields, draft.blocks, draft.picture)
+
+
+def _book_arrival(data: bytes, name: str, document: JsonObject, persona: str) -> ImportArrival:
+    book, draft = read_lorebook(document, Path(name).stem), ArrivalDraft()
+    add_lorebook(book, draft, id_of(book.name), persona=persona)
+    plan = HomeImportPlan(
+        file=name,
+        digest=digest(data),
+        format="lorebook",
+        version=book.dialect,
+        name=book.name,
+        persona=persona,
+        parts=tuple(draft.parts),
+        losses=tuple(draft.losses),
+        shown=(f"description: {book.description}",) if book.description else (),
+    )
+    return ImportArrival(plan, {}, draft.blocks)
+
+
+def _check(
+    arrival: ImportArrival, personas: Personas, home: str | Path, parts: Parts | None
+) -> None:
+    """A card needs an id that is free, a lorebook a persona that is there, if it names one; and
+    nothing that is there already is written over.
+    """
+    plan = arrival.plan
+    if plan.format == "character card":
+        personas.check_free(plan.persona)
+    elif plan.persona:
+        personas.pick(plan.persona)
+    with Prompts.open(home, parts=parts) as prompts:
+        taken = [one for one in arrival.blocks if one in prompts.loaded_library.owner.prompts]
+    if taken:
+        hint = "take the earlier import back, or give the book or the persona another name"
+        raise BadInput(f"there is a block {taken[0]!r} already", hint=hint, blocks=taken[:20])
 
 
 def _document(data: bytes, name: str) -> tuple[bytes | None, object]:
@@ -186,20 +225,28 @@ def _make(
     plan = made.plan
     told: JsonObject = {"what": "import", "file": plan.file, "digest": plan.digest}
     told |= {"format": f"{plan.format} {plan.version}", "blocks": len(made.blocks)}
+    if plan.format == "character card":
+        _make_persona(arrival, personas)
+    if arrival.blocks:
+        with Prompts.open(place.path, parts=parts) as prompts:
+            prompts.editor.write(arrival.blocks, words=f"import {made.number} of {plan.file}")
+    who = plan.persona or personas.ids()[0]
+    entry = personas.note(who, Draft("persona", "owner", {"persona": told}))
+    return _keep(place, made, entry=entry, state="done")
+
+
+def _make_persona(arrival: ImportArrival, personas: Personas) -> None:
+    plan = arrival.plan
     path = personas.create(plan.persona, name=plan.name, fields=arrival.fields)
     if arrival.picture is not None:
         ending = {"image/jpeg": "jpg", "image/webp": "webp"}.get(type_of(arrival.picture), "png")
         write_atomic(path.with_name(f"avatar.{ending}"), arrival.picture)
-    if arrival.blocks:
-        with Prompts.open(place.path, parts=parts) as prompts:
-            prompts.editor.write(arrival.blocks, words=f"import {made.number} of {plan.file}")
-    entry = personas.note(plan.persona, Draft("persona", "owner", {"persona": told}))
-    return _keep(place, made, entry=entry, state="done")
 
 
 def _take_back(place: Home, made: HomeImport, parts: Parts | None) -> HomeImport:
-    folder = place.persona(made.plan.persona).parent
-    if folder.exists():
+    brought = made.plan.format == "character card"
+    folder = place.persona(made.plan.persona).parent if brought else None
+    if folder is not None and folder.exists():
         kept = _folder(place, made.number) / _PERSONA
         if kept.exists():
             raise HomeError(f"{kept} is in the way", hint="move it elsewhere, and try again")

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from mentis.codec.macros import CLOCK, expand_macros, macro_names
 from mentis.exchange.cards import Card, example_exchanges
+from mentis.exchange.lorebooks import read_lorebook
 from mentis.library.changes import create_layer
 from mentis.values.trust import Trust
 
+from .import_lore import add_lorebook
 from .import_plan import ArrivalDraft, ImportedPart
 
 # What a macro is here: a placeholder of ours, filled whenever a prompt is made.
@@ -35,6 +37,9 @@ def card_draft(card: Card, persona: str) -> ArrivalDraft:
     _block(card.system_prompt, draft, persona, "instructions", part="system_prompt")
     _block(card.post_history, draft, persona, "closing", part="post_history_instructions")
     _block(card.depth_prompt, draft, persona, "note", part="depth_prompt")
+    if card.book:
+        book = read_lorebook(card.book, f"{card.name} lore")
+        add_lorebook(book, draft, f"{persona}-lore", persona=persona)
     _told_otherwise(card, draft)
     return draft
 
@@ -131,8 +136,6 @@ def _told_otherwise(card: Card, draft: ArrivalDraft) -> None:
         draft.shown.append(f"{script.name}: {script.pattern} -> {script.replacement}")
     if card.creator_notes.strip():
         draft.shown.append(f"creator_notes: {card.creator_notes.strip()}")
-    if card.book:
-        draft.lose("character_book", "kept in the original")
 
 
 def _names(texts: Sequence[str]) -> Iterator[str]:

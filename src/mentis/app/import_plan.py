@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from mentis.library.edit import BlockLayer
 from mentis.values.value import Value
 
-ImportFormat: TypeAlias = Literal["character card"]
+ImportFormat: TypeAlias = Literal["character card", "lorebook"]
 _NO_ID = re.compile(r"[^a-z0-9]+")
 _LONGEST_ID = 40  # so that the ids of its blocks, which begin with it, are not too long
 
@@ -37,7 +37,8 @@ class ImportLoss(Value):
 @dataclass(frozen=True, slots=True)
 class HomeImportPlan(Value):
     """What importing a file does. `shown` is for the owner to read: it is neither told to a model
-    nor run. `persona` is the id that it gets.
+    nor run. `persona` is the id that it gets, or of the one that alone is
+    told a lorebook; a lorebook that names none is for all.
     """
 
     file: str

@@ -1,4 +1,9 @@
-"""The one door of the room: everything a turn starts from in, the request and its trace out."""
+"""The one door of the room: everything a turn starts from in, the request and its trace out.
+
+What lasts goes first, so that the beginning stays the same bytes. `budget` says what goes where
+room is short, never the steps of the turn (`continuation`). A `secret` makes the marks around what
+is not trusted, `fences_results` those around results.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +34,7 @@ from .computed import SHIPPED, ComputedPlaceholder, Facts
 from .history import FRAMING_TOKENS, KeptHistory, add, history_tokens, keep_newest
 from .judge import Judge
 from .layout import lay_out
+from .lore import Lore, lore_for
 from .memo import Layout, Memo, memo_for
 from .notices import notices_of
 from .opening import NO_OPENING, Opening, open_with, openers
@@ -80,16 +86,13 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     fences_results: bool = True,
     continuation: tuple[Turn, ...] = (),
 ) -> Composition:
-    """Choose, fill and order the blocks, then add as much history as fits.
-
-    What lasts goes first, so that the beginning stays the same bytes. `budget` says what goes where
-    room is short, never `continuation`. `secret` makes marks, `fences_results` those of results.
-    """
+    """Choose, fill and order the blocks, then add as much history as fits."""
     occasion = _occasion(variant, persona, mode_named(mode), policies)
     memo = memo_for(occasion, library, persona, profile, computed, counter, secret)
     facts = Facts(persona, profile, now, occasion.language, library.words, secret)
     values = Values(library, facts, runtime_vars, known=memo.known, computed=computed)
-    layout = lay_out(library, Judge(occasion, values, memo), counter)
+    judge = Judge(occasion, values, memo)
+    layout = lay_out(library, judge, counter)
     around = (surroundings, runtime_ctx, attachments, reply_to, continuation)
     scene = Scene(recalled, history, occasion.mode, *around)
     matter = gather(scene, facts, counter, fences_results=fences_results)
@@ -97,11 +100,12 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     builder = partial(builder, computed=computed, secret=secret)
     opening = _open(memo, occasion, library, builder, given=runtime_vars, persona=persona)
     plan = _plan(layout, matter, opening, facts=facts, counter=counter)
-    kept = _fit(plan, matter, counter, earlier=earlier, room=(context_tokens, reserve_tokens))
+    lore = lore_for(library, judge, counter, scene.current_text)
+    kept = _fit(plan, matter, lore, counter, earlier=earlier, room=(context_tokens, reserve_tokens))
     trace = Trace(
-        library=library.revision,
-        variant=variant,
-        language=occasion.language,
+        library.revision,
+        variant,
+        occasion.language,
         blocks=_with_opening(plan.blocks, opening),
         cuts=(*matter.cuts, *layout.cuts, *plan.cuts, *kept.cuts),
         unresolved=(*plan.unresolved_keys, *opening.unresolved),
@@ -111,6 +115,7 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
         filtered=recalled.filtered,
         placements=recalled.placements,
         fallbacks=layout.fallbacks,
+        lore=kept.lore,
     )
     request = _opened(_request(scene, matter, plan, kept, profile=profile), opening)
     request = replace(request, words=_words(memo, facts))
@@ -191,7 +196,13 @@ def _request(
 
 
 def _fit(
-    plan: BudgetPlan, matter: Matter, counter: TokenCounter, *, earlier: int, room: tuple[int, int]
+    plan: BudgetPlan,
+    matter: Matter,
+    lore: Lore | None,
+    counter: TokenCounter,
+    *,
+    earlier: int,
+    room: tuple[int, int],
 ) -> KeptHistory:
     """Cut until it fits into the room, of which the answer takes a part; what is left after that
     is the conversation's.
@@ -204,6 +215,8 @@ def _fit(
         plan.cut_down(limit - history_tokens(history, counter), before_history=True)
     plan.cut_down(limit)
     left = limit - plan.needed_tokens
+    if left >= 0 and lore is not None:
+        return lore.keep(history, left, earlier=earlier)
     if left >= 0:
         return keep_newest(history, left, counter, earlier=earlier)
     needed = plan.needed_tokens + framing

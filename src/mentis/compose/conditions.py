@@ -23,6 +23,8 @@ def why_out(block: Block, occasion: Occasion, values: Values) -> str | None:
 
 def concerns(purpose: Purpose, block: Block) -> bool:
     """Whether a block is one of those a builder chooses among at all."""
+    if block.keywords is not None:
+        return False
     if purpose.target not in (None, block.target) or purpose.category not in (None, block.category):
         return False
     return _stands_there(purpose, block)
@@ -34,6 +36,12 @@ def elsewhere(block: Block, occasion: Occasion, values: Values) -> bool:
         if check(block, occasion, values):
             return True
     return False
+
+
+def lore_out(block: Block, occasion: Occasion, values: Values) -> str | None:
+    """Why a block that what was said brings up is not told all the same."""
+    found = (check(block, occasion, values) for check in _LORE_CHECKS)
+    return next((reason for reason in found if reason), None)
 
 
 def why_in(block: Block, values: Values) -> str:
@@ -139,6 +147,16 @@ _PLACES: tuple[_Check, ...] = (_target, _position, _category, _type, _mode)
 _CHECKS: tuple[_Check, ...] = (
     _enabled,
     *_PLACES,
+    _persona,
+    _variant,
+    _any,
+    _all,
+    _none,
+    _wording,
+)
+_LORE_CHECKS: tuple[_Check, ...] = (
+    _enabled,
+    _mode,
     _persona,
     _variant,
     _any,

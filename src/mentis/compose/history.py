@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from mentis.ports.token_counter import TokenCounter
+from mentis.values.keywords import LoreTrace
 from mentis.values.memo import IdentityMemo
 from mentis.values.part import (
     MediaPart,
@@ -39,6 +40,7 @@ class KeptHistory(Value):
     turns: tuple[Turn, ...]
     tokens: TokenCount
     cuts: tuple[Cut, ...]
+    lore: tuple[LoreTrace, ...] = ()
 
 
 _NO_TOKENS = TokenCount(0, exact=True)

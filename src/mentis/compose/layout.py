@@ -36,7 +36,7 @@ def lay_out(library: Library, judge: Judge, counter: TokenCounter) -> Layout:
     last = judge.memo.layout
     if last is not None and last.inputs == judge.values.get_all(last.keys):
         return last
-    fates = judge.decide_all(library.blocks)
+    fates = judge.decide_all([block for block in library.blocks if block.keywords is None])
     _check_declared(fates, judge.values)
     layout = _lay_out(fates, judge, counter)
     notes = last.notes if last else _unknown_variant(library, judge.occasion.variant)

@@ -23,6 +23,7 @@ from mentis.values.trace import (
 
 from .fate import Fate
 from .fill import FilledText
+from .key_index import KeyIndex
 from .placeholders import Filling, PlaceholderCache
 from .purposes import Occasion
 from .sheet import Sheet
@@ -55,9 +56,10 @@ class Layout:
 
 class Memo:
     """Known values, the last fate of each block, what it cost and what of it fits into its own
-    limit, the last layout or sheet, the words for renderers, the blocks that open a talk."""
+    limit, the last layout or sheet, the words for renderers, the blocks that open a talk,
+    the keys of its lore."""
 
-    __slots__ = ("costs", "fates", "known", "layout", "openers", "sheet", "short", "words")
+    __slots__ = ("costs", "fates", "known", "layout", "lore", "openers", "sheet", "short", "words")
 
     def __init__(self) -> None:
         self.known = PlaceholderCache()
@@ -67,6 +69,7 @@ class Memo:
         self.layout: Layout | None = None
         self.sheet: Sheet | None = None
         self.words: Mapping[str, str] | None = None
+        self.lore: KeyIndex | None = None
         self.openers: tuple[Block, ...] | None = None
 
 

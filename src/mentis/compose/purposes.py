@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from mentis.values.block import Category, Mode, Position, Target
-from mentis.values.value import Value
+from mentis.values.keywords import LoreRules
+from mentis.values.value import LATE, Value
 
 from .placeholders import Policy
 
 
 @dataclass(frozen=True, slots=True)
 class Policies(Value):
-    """What stands where a key has no value, by where the block is going."""
+    """What stands where a key has no value, by where the block is going; how lore is told."""
 
     system_prompt: Policy = "keep"
     message: Policy = "keep"
     prefill: Policy = "keep"
+    lore: LoreRules = field(default=LoreRules(), metadata=LATE)
 
     def of(self, target: Target) -> Policy:
         match target:

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from mentis.values.block import Block, Message, Variant
+from mentis.values.keywords import Keywords
 from mentis.values.placeholder import Placeholder
 from mentis.values.stability import Stability
 
 if TYPE_CHECKING:
-    from .formats import BlockEntry, ContentEntry, PlaceholderEntry, VariantEntry
+    from .formats import BlockEntry, ContentEntry, KeywordsEntry, PlaceholderEntry, VariantEntry
 
 # Registries of the origin system say nothing about stability: a value that code works out or the
 # caller passes may change every turn, one that is read from a file does not.
@@ -58,6 +59,27 @@ def build_block(
         extra=_extra(entry, content),
         owned=owned,
         personas=tuple(entry.personas),
+        keywords=entry.keywords and _keywords(entry.keywords),
+    )
+
+
+def _keywords(entry: KeywordsEntry) -> Keywords:
+    return Keywords(
+        keys=tuple(entry.keys),
+        secondary=tuple(entry.secondary),
+        logic=entry.logic,
+        whole_words=entry.whole_words,
+        case_sensitive=entry.case_sensitive,
+        scan_depth=entry.scan_depth,
+        sticky=entry.sticky,
+        cooldown=entry.cooldown,
+        delay=entry.delay,
+        probability=entry.probability,
+        wakes=entry.wakes,
+        woken=entry.woken,
+        depth=entry.depth,
+        book=entry.book,
+        budget=entry.budget,
     )
 
 

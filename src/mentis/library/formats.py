@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 
 from mentis.values.block import Category, Mode, Position, Target, current_mode_name
+from mentis.values.keywords import SecondaryLogic
 from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 
@@ -26,6 +27,26 @@ class FileEntry(BaseModel):
     """Strict about what it knows, silent about what it does not."""
 
     model_config = ConfigDict(strict=True, extra="allow")
+
+
+class KeywordsEntry(FileEntry):
+    """When what was said brings a block up; messages are counted, and tokens."""
+
+    keys: list[str]
+    secondary: list[str] = _NONE
+    logic: SecondaryLogic = "any"
+    whole_words: bool = True
+    case_sensitive: bool = False
+    scan_depth: Annotated[int, Field(ge=1, le=1000)] = 2
+    sticky: Annotated[int, Field(ge=0)] = 0
+    cooldown: Annotated[int, Field(ge=0)] = 0
+    delay: Annotated[int, Field(ge=0)] = 0
+    probability: Annotated[int, Field(ge=0, le=100)] = 100
+    wakes: bool = True
+    woken: bool = True
+    depth: Annotated[int, Field(ge=0, le=1000)] = 4
+    book: str = ""
+    budget: Annotated[int, Field(ge=0)] = 0
 
 
 class BlockEntry(FileEntry):
@@ -54,6 +75,7 @@ class BlockEntry(FileEntry):
     required: bool = False
     keep_with: str | None = None
     personas: list[str] = _NONE
+    keywords: KeywordsEntry | None = None
 
 
 class PromptManifest(FileEntry):

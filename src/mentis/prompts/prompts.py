@@ -39,11 +39,14 @@ from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.values.block import Block, Category, Mode, OldMode, Variant
 from mentis.values.json import JsonObject
+from mentis.values.keywords import LoreTrace
 from mentis.values.library import Library
+from mentis.values.part import TextPart
 from mentis.values.persona import Persona, Profile
 from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.route import Route
 from mentis.values.trace import TokenCount
+from mentis.values.turn import Turn
 
 from .effects import EditEffect, WordingInForce, effect_of, overruled_here, wording_in_force
 from .kinds import MODES, PARTS, BuiltPart, RequestKind, build_part, part_kind
@@ -52,6 +55,7 @@ from .placeholders import PlaceholderUse, placeholder_use
 T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
 _SAMPLE = Stimulus("Hello!")
+_RECALLED = RecalledContext(_SAMPLE)
 _COUNTER = EstimatingCounter()
 _ROOMY = 1_000_000  # a preview shows the whole prompt, whatever the route could take
 
@@ -285,6 +289,25 @@ class Prompts(DatabaseHolder):
             self.loaded_library.library, teller, variant=variant, mode=mode, given=given
         )
 
+    def try_lore(
+        self, message: str, *, before: Sequence[str] = (), persona: str | None = None
+    ) -> tuple[LoreTrace, ...]:
+        """Which entries a message would bring up, or nearly, after these earlier messages: both
+        sides in turn, the last one an answer. Nothing is sent, and nothing is written.
+        """
+        first = len(before) % 2
+        history = tuple(
+            Turn("assistant" if (number + first) % 2 else "user", (TextPart(text),))
+            for number, text in enumerate(before)
+        )
+        made = self._compose(
+            self.loaded_library.library,
+            self._teller(self._pick(persona)),
+            recalled=RecalledContext(Stimulus(message)),
+            history=history,
+        )
+        return made.trace.lore
+
     def change(
         self, do: Callable[[Editor], T], *, persona: str | None = None
     ) -> tuple[T, tuple[EditEffect, ...]]:
@@ -398,13 +421,15 @@ class Prompts(DatabaseHolder):
         variant: str | None = None,
         mode: Mode | OldMode = "chat",
         given: Mapping[str, object] | None = None,
+        recalled: RecalledContext = _RECALLED,
+        history: tuple[Turn, ...] = (),
     ) -> Composition:
         return compose(
             library,
             persona=teller.persona,
             profile=teller.profile,
-            recalled=RecalledContext(_SAMPLE),
-            history=(),
+            recalled=recalled,
+            history=history,
             now=self._clock.now(),
             variant=variant or self.route.variant,
             mode=mode,

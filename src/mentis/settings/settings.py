@@ -22,6 +22,7 @@ from .beats import BeatSettings, DeliverySettings
 from .constant import Constant, SettingNotice
 from .conversations import AfterthoughtSettings, ConversationSettings
 from .cortex import CortexSettings
+from .lore import LoreSettings
 from .options import OptionSettings
 from .persona import MemorySettings, PersonaUpdateSettings
 from .recorder import RecorderSettings
@@ -114,6 +115,7 @@ class SettingsModel(SettingsSection):
     features: FeatureSettings = FeatureSettings()
     placeholders: PlaceholderSettings = PlaceholderSettings()
     conversations: ConversationSettings = ConversationSettings()
+    lore: LoreSettings = LoreSettings()
     afterthought: AfterthoughtSettings = AfterthoughtSettings()
     memory: MemorySettings = MemorySettings()
     persona_update: PersonaUpdateSettings = PersonaUpdateSettings()
@@ -237,7 +239,7 @@ class Settings:
     @property
     def policies(self) -> Policies:
         given = self.model.placeholders
-        return Policies(given.system_prompt, given.message, given.prefill)
+        return Policies(given.system_prompt, given.message, given.prefill, self.model.lore.rules)
 
     def effective(self) -> list[Setting]:
         """Every setting with its value and origin, in a fixed order."""

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias, cast, get_args
 
 from mentis.errors import BadInput
 
+from .keywords import Keywords
 from .stability import Stability
 from .trust import Trust
 from .value import LATE, Value
@@ -80,7 +81,8 @@ class Block(Value):
 
     Where room is short: a `required` block is never cut, and blocks that name each other in
     `keep_with` stay or go together. `owned` names the wordings of a shipped block that its owner
-    wrote: they are told before the shipped ones. With `personas`, it is told to these alone.
+    wrote: they are told before the shipped ones. With `personas`, it is told to these alone;
+    with `keywords`, only where what was said brings it up.
     """
 
     id: str
@@ -111,6 +113,7 @@ class Block(Value):
     extra: Mapping[str, object] = field(default_factory=dict[str, object])
     owned: tuple[str, ...] = field(default=(), metadata=LATE)
     personas: tuple[str, ...] = field(default=(), metadata=LATE)
+    keywords: Keywords | None = field(default=None, metadata=LATE)
 
 
 def wording_names(variant: str, language: str) -> tuple[str, ...]:

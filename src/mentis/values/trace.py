@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .keywords import LoreTrace
 from .residency import Placement
 from .stability import Stability
 from .trust import Trust
@@ -98,7 +99,8 @@ class Trace(Value):
 
     `filtered` counts memories that were kept out. `placements` say what of tools and memories
     stays in the lasting part of the prompt, and what changing that would cost. `fallbacks` are
-    texts of the owner's told where a shipped one was made for the variant."""
+    texts of the owner's told where a shipped one was made for the variant. `lore` are blocks that
+    what was said brought up, or nearly."""
 
     library: str
     variant: str
@@ -114,3 +116,4 @@ class Trace(Value):
     filtered: int = 0
     placements: tuple[Placement, ...] = ()
     fallbacks: tuple[WordingFallback, ...] = field(default=(), metadata=LATE)
+    lore: tuple[LoreTrace, ...] = field(default=(), metadata=LATE)

@@ -31,6 +31,7 @@ from mentis.prompts.prompt_data import (
 from mentis.prompts.prompts import Prompts
 from mentis.values.block import Block, Category, Message, Mode, Variant
 from mentis.values.cognition import Revision
+from mentis.values.keywords import LoreTrace
 from mentis.values.placeholder import Placeholder
 from mentis.web.problems import with_status
 
@@ -76,6 +77,16 @@ class PreviewQuery(TellQuery):
     """Which prompt."""
 
     part: str = Field("", description="Another prompt than the system prompt: summary, title, ...")
+
+
+class LoreGiven(Given):
+    """A message, and those before it: both sides in turn, the last one an answer."""
+
+    example: ClassVar[Example] = {"message": "What lies beyond the glade?", "persona": "ada"}
+
+    message: str
+    before: list[str] = Field(default_factory=list[str], description="Earlier messages.")
+    persona: str = Field("", description="Which persona; by default that of the home.")
 
 
 class CategoryQuery(TellQuery):
@@ -380,6 +391,15 @@ def preview_prompt(call: ApiCall, query: PreviewQuery) -> dict[str, object]:
                 prompts.part(query.part, persona=persona, variant=variant, mode=query.mode)
             )
         return to_object(prompts.preview(persona=persona, variant=variant, mode=query.mode))
+
+
+@table.post("/prompts/lore", list[LoreTrace], scope="read", commands=("prompts lore",))
+def try_lore(call: ApiCall, body: LoreGiven) -> list[dict[str, object]]:
+    """Show which entries a message would bring up, and why those near to it would not."""
+    persona = body.persona or None
+    with _opened(call) as prompts:
+        found = prompts.try_lore(body.message, before=body.before, persona=persona)
+    return [to_object(one) for one in found]
 
 
 @table.get("/prompts/preview/kinds", list[RequestKind], commands=("prompts preview",))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from mentis.values.keywords import LoreTrace
 from mentis.values.trace import TokenCount, Trace
 
 from .report import Note, Text
@@ -42,8 +43,32 @@ def block_lines(trace: Trace, *, every: bool = False) -> Iterator[Text]:
             f" told: {token_text(fallback.tokens)} tokens, the shipped {fallback.shipped} one has"
             f" {token_text(fallback.shipped_tokens)}"
         )
+    yield from lore_lines(trace.lore)
     for step in trace.degraded:
         yield Note(f"without {step.part}: {step.reason}")
+
+
+def lore_lines(lore: Iterable[LoreTrace]) -> Iterator[Text]:
+    """What was said brought up, or nearly: which entry, where, and why."""
+    rows = [
+        (
+            one.block,
+            "yes" if one.told else "no",
+            one.place,
+            str(one.tokens or "-"),
+            _lore_reason(one),
+        )
+        for one in lore
+    ]
+    if rows:
+        yield TextTable(("entry", "in", "brought up by", "tokens", "why"), rows, right=("tokens",))
+
+
+def _lore_reason(one: LoreTrace) -> str:
+    chance = f"; chance drew {one.chance}" if one.told and one.chance >= 0 else ""
+    draws = "".join(f"; {drawn}" for drawn in one.draws)
+    reread = f"; {one.reread} tokens from there on are read again each time" if one.reread else ""
+    return f"{one.reason}{chance}{draws}{reread}"
 
 
 def token_text(count: TokenCount) -> str:

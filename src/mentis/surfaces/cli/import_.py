@@ -18,19 +18,26 @@ if TYPE_CHECKING:
 
 @click.command("import", epilog="For example: mentis import seraphina.png --dry-run")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option("--as", "persona", default="", metavar="ID", help="The id of the new persona.")
+@click.option(
+    "--as",
+    "persona",
+    default="",
+    metavar="ID",
+    help="The id of the new persona; of a lorebook, who alone is told it.",
+)
 @click.option("--dry-run", is_flag=True, help="Only show the plan: nothing is written.")
 @click.option("--undo", is_flag=True, help="Take back the newest import that still stands.")
 @home_option
 @prints_report
 def import_(file: Path | None, *, persona: str, dry_run: bool, undo: bool) -> Report:
-    """Move in from another program: a character card becomes a persona.
+    """Move in from another program: a character card becomes a persona, a lorebook blocks.
 
     What FILE is, is seen from its bytes: a character card V1, V2 or V3 as JSON, as a PNG picture
-    or as CHARX. The plan says what becomes what, what is not done as the other program does it,
-    and what is only shown. It is one change, and --undo takes it back; the original stays in
-    imports/ of the home. What comes so counts as `reference`, not as your own words, until you
-    have read it and say `mentis persona promote ID`. Scripts in it are never run.
+    or as CHARX; a lorebook of SillyTavern, of a card, of NovelAI, Agnai or Risu. The plan says what
+    becomes what, what is not done as the other program does it, and what is only shown. It is one
+    change, and --undo takes it back; the original stays in imports/ of the home. What comes so
+    counts as `reference`, not as your own words, until you have read it and say `mentis persona
+    promote ID`. Scripts and patterns in it are never run.
     """
     from mentis.app.home_import import import_file, plan_file_import, undo_import
 
@@ -59,7 +66,11 @@ def _plan_text(plan: HomeImportPlan) -> Iterator[Text]:
 
 def _next_steps(made: HomeImport) -> Iterator[Text]:
     persona = made.plan.persona
-    yield Note(f"imported as {persona} [entry {made.entry}]; to take it back: mentis import --undo")
+    name = persona or f"{len(made.blocks)} blocks for every persona"
+    yield Note(f"imported as {name} [entry {made.entry}]; to take it back: mentis import --undo")
+    if not persona:
+        yield Note('try it: mentis prompts lore "WORDS"')
+        return
     yield Note(f'once you have read it: mentis persona promote {persona} -m "I read it"')
     yield Note(f"talk to it: mentis chat --persona {persona}")
 

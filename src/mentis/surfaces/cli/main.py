@@ -85,7 +85,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "beat": ("beat", "Give an agent a moment of its own, and list past ones."),
     },
     "In and out": {
-        "import": ("import_", "Move in from another program: a character card becomes a persona."),
+        "import": (
+            "import_",
+            "Move in from another program: a character card becomes a persona, a lorebook blocks.",
+        ),
         "doctor": ("doctor", "Read logs of other programs: what costs, and what to change."),
         "backup": ("backup", "Add a backup of a home to a file, while everything runs."),
         "restore": ("backup", "Turn a backup into a home: a new one, or in its old place."),

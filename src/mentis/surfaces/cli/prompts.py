@@ -8,7 +8,7 @@ from .groups import RenamedGroup
 from .prompts_archive import export, import_
 from .prompts_change import copy, edit, new, order, placeholder, rm, toggle
 from .prompts_history import conflicts, diff, history, reset, undo
-from .prompts_look import check, list_, preview, search, show, usages
+from .prompts_look import check, list_, lore, preview, search, show, usages
 from .prompts_trial import what_if
 
 
@@ -35,6 +35,7 @@ for command in (
     usages,
     check,
     preview,
+    lore,
     what_if,
     diff,
     history,

@@ -313,3 +313,24 @@ def _span_lines(spans: tuple[Span, ...], tokens: dict[str, str]) -> Iterator[str
             yield from ("", f"--- {block} ({tokens[block]} tokens) ---")
         text += span.text
     yield from text.strip("\n").split("\n")
+
+
+@click.command(epilog='For example: mentis prompts lore "What lies beyond the glade?"')
+@click.argument("message")
+@click.option(
+    "--before", multiple=True, metavar="TEXT", help="An earlier message; several in their order."
+)
+@persona_option
+@home_option
+@prints_report
+def lore(message: str, *, before: tuple[str, ...], persona: str | None) -> Report:
+    """Show which entries a message would bring up, and why the others near to it would not.
+
+    Entries are blocks with keywords: a lorebook that was imported, or your own. Earlier messages
+    are taken as said by both in turn, the last one as an answer. Nothing is sent.
+    """
+    from .blocks import lore_lines
+
+    with open_prompts() as prompts:
+        found = prompts.try_lore(message, before=before, persona=persona)
+    return Report(found, lore_lines(found) if found else Note("it brings up nothing"))
