@@ -29,6 +29,7 @@ from mentis.web.server import WebServer
 from mentis.web.tokens import Scope, Tokens, open_tokens
 
 PERSONA = "ada"
+_PATIENCE = 120  # seconds: on a machine that has other work, dozens of turns at once take long
 
 
 @dataclass
@@ -56,10 +57,12 @@ class Served:
         return made
 
     def post(self, path: str, body: object, token: str = "", **headers: str) -> httpx2.Response:
-        return httpx2.post(f"{self.url}{path}", json=body, headers=self.headers(token, headers))
+        given = self.headers(token, headers)
+        return httpx2.post(f"{self.url}{path}", json=body, headers=given, timeout=_PATIENCE)
 
     def get(self, path: str, token: str = "", **headers: str) -> httpx2.Response:
-        return httpx2.get(f"{self.url}{path}", headers=self.headers(token, headers))
+        given = self.headers(token, headers)
+        return httpx2.get(f"{self.url}{path}", headers=given, timeout=_PATIENCE)
 
     def headers(self, token: str, more: dict[str, str]) -> dict[str, str]:
         named = {name.replace("_", "-"): value for name, value in more.items()}
