@@ -58,7 +58,7 @@ _FAILED = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class LoggedExchange:
     """One request and its answer. `status` is 0 where it is not told."""
 
     payload: JsonObject
@@ -106,7 +106,7 @@ class ExchangeReader:
             told = quantity(self.estimated, "answer")
             yield f"{told} did not say what was used: counted by length"
 
-    def _call(self, number: int, exchange: Exchange, wire: Wire) -> LoggedCall:
+    def _call(self, number: int, exchange: LoggedExchange, wire: Wire) -> LoggedCall:
         payload, headers = with_listed_input(exchange.payload, wire), exchange.headers or {}
         model = str(payload.get("model") or model_at(_path(exchange.url)))
         reply = read_answer(exchange.answer, wire, {}, model) if exchange.answer else None
@@ -135,7 +135,7 @@ class ExchangeReader:
         )
 
 
-def wire_of_exchange(exchange: Exchange) -> Wire | None:
+def wire_of_exchange(exchange: LoggedExchange) -> Wire | None:
     """By the address, or else by how the answer and the request look."""
     wire = wire_at(_path(exchange.url)) if exchange.url else None
     if wire is None:
@@ -167,7 +167,7 @@ def _wire_of_request(payload: JsonObject) -> Wire | None:
     return "anthropic" if "system" in payload or "claude" in model else "openai-chat"
 
 
-def read_exchange(told: JsonObject) -> Exchange | None:
+def read_exchange(told: JsonObject) -> LoggedExchange | None:
     """None where nothing in it is a question to a model."""
     request = json_object(_first(told, _REQUESTS))
     url, headers = "", dict[str, str]()
@@ -190,7 +190,7 @@ def read_exchange(told: JsonObject) -> Exchange | None:
     answer, status, answered = _answer(told)
     time = next((found for name in _TIMES if (found := seconds_of(told.get(name)))), 0.0)
     time = time or seconds_of(answered.get("date"))
-    return Exchange(payload, url, headers, answer, status, time, size)
+    return LoggedExchange(payload, url, headers, answer, status, time, size)
 
 
 def _answer(told: JsonObject) -> tuple[str, int, Mapping[str, str]]:

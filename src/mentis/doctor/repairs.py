@@ -34,7 +34,7 @@ _EITHER = (frozenset({"ENABLE_PROMPT_CACHING_1H", "FORCE_PROMPT_CACHING_5M"}),)
 
 
 @dataclass(frozen=True, slots=True)
-class SettingChange:
+class ProgramChange:
     """One key that is set. `before` None: it was not there. `diff` is that of the file."""
 
     finding: str
@@ -51,7 +51,7 @@ class SettingChange:
 class RepairPlan:
     """`left` says of what is not changed, why not."""
 
-    changes: tuple[SettingChange, ...]
+    changes: tuple[ProgramChange, ...]
     left: tuple[str, ...]
 
 
@@ -77,7 +77,7 @@ class SettingsPlaces:
 
 def plan_repairs(findings: Iterable[LogFinding], places: SettingsPlaces) -> RepairPlan:
     """The changes that the findings name a patch for. Nothing is written."""
-    changes, left = list[SettingChange](), list[str]()
+    changes, left = list[ProgramChange](), list[str]()
     texts: dict[Path, str] = {}
     for one in findings:
         patch = one.patch
@@ -98,7 +98,7 @@ def plan_repairs(findings: Iterable[LogFinding], places: SettingsPlaces) -> Repa
             texts[path] = _with_value(path, text, patch.key, patch.value)
             diff = _diff(path, text, texts[path])
             changes.append(
-                SettingChange(one.id, patch.program, str(path), patch.key, patch.value, diff=diff)
+                ProgramChange(one.id, patch.program, str(path), patch.key, patch.value, diff=diff)
             )
     return RepairPlan(tuple(changes), tuple(left))
 
@@ -114,13 +114,13 @@ def apply_repairs(plan: RepairPlan, places: SettingsPlaces, *, now: float) -> No
         _write(path, _with_value(path, text, one.key, one.value))
 
 
-def undo_repairs(places: SettingsPlaces, *, now: float) -> tuple[tuple[SettingChange, ...], str]:
+def undo_repairs(places: SettingsPlaces, *, now: float) -> tuple[tuple[ProgramChange, ...], str]:
     """Takes back the newest changes, those that were made together; says what was left as it is."""
     changes = noted_changes(places)
     if not changes:
         raise BadInput("the doctor has changed nothing that could be taken back")
     newest = [one for one in changes if one.time == changes[-1].time]
-    undone, left = list[SettingChange](), list[str]()
+    undone, left = list[ProgramChange](), list[str]()
     for one in reversed(newest):
         path = Path(one.file)
         text = _text(path)
@@ -134,9 +134,9 @@ def undo_repairs(places: SettingsPlaces, *, now: float) -> tuple[tuple[SettingCh
     return tuple(undone), "; ".join(left)
 
 
-def noted_changes(places: SettingsPlaces) -> tuple[SettingChange, ...]:
+def noted_changes(places: SettingsPlaces) -> tuple[ProgramChange, ...]:
     """Those that were made and not taken back, in order."""
-    found: dict[tuple[str, tuple[str, ...], float], SettingChange] = {}
+    found: dict[tuple[str, tuple[str, ...], float], ProgramChange] = {}
     for told in _noted(places.journal):
         one = _change(told)
         if one is None:
@@ -175,7 +175,7 @@ def _note(places: SettingsPlaces, told: JsonObject) -> None:
     write_atomic(journal, before + json.dumps(told).encode() + b"\n")
 
 
-def _plain(one: SettingChange) -> dict[str, object]:
+def _plain(one: ProgramChange) -> dict[str, object]:
     return {
         "finding": one.finding,
         "program": one.program,
@@ -185,7 +185,7 @@ def _plain(one: SettingChange) -> dict[str, object]:
     }
 
 
-def _change(told: JsonObject) -> SettingChange | None:
+def _change(told: JsonObject) -> ProgramChange | None:
     key, value, time = told.get("key"), told.get("value"), told.get("time")
     if not (isinstance(key, list) and isinstance(value, str | int)):
         return None
@@ -193,7 +193,7 @@ def _change(told: JsonObject) -> SettingChange | None:
         return None
     names = tuple(map(str, cast("list[object]", key)))
     finding, program = str(told.get("finding", "")), str(told.get("program", ""))
-    return SettingChange(finding, program, str(told.get("file", "")), names, value, time=time)
+    return ProgramChange(finding, program, str(told.get("file", "")), names, value, time=time)
 
 
 def _text(path: Path) -> str:
@@ -224,7 +224,7 @@ def _value_at(told: JsonObject, key: tuple[str, ...]) -> object:
     return found
 
 
-def _other_side(changes: Iterable[SettingChange], told: JsonObject, patch: SettingPatch) -> str:
+def _other_side(changes: Iterable[ProgramChange], told: JsonObject, patch: SettingPatch) -> str:
     """The name of what must not be chosen together with it, where that is."""
     for names in _EITHER:
         if patch.key[-1] in names:

@@ -18,7 +18,7 @@ from .output import shows_bars
 from .report import Note, Report, Text, TextDiff, json_wanted, prints_report, show
 
 if TYPE_CHECKING:
-    from mentis.doctor.repairs import SettingChange
+    from mentis.doctor.repairs import ProgramChange
     from mentis.doctor.report import DoctorReport
 
 _LARGE = 20_000_000  # bytes: less is read before anybody looks
@@ -169,11 +169,11 @@ def _undo(*, yes: bool) -> Report:
     return Report({"undone": [_data(one) for one in undone], "left": left}, told)
 
 
-def _name(one: SettingChange) -> str:
+def _name(one: ProgramChange) -> str:
     return f"{'.'.join(one.key)} = {one.value!r}"
 
 
-def _data(one: SettingChange) -> dict[str, object]:
+def _data(one: ProgramChange) -> dict[str, object]:
     return {
         "finding": one.finding,
         "program": one.program,
