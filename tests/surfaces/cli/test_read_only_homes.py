@@ -67,6 +67,7 @@ READS: dict[str, tuple[str, ...]] = {
     "prompts export": ("{out}/prompts.zip",),
     "prompts history": ("last_encounter",),
     "prompts list": ("",),
+    "prompts lore": ("Hello",),
     "prompts placeholder list": ("",),
     "prompts preview": ("",),
     "prompts search": ("the",),
