@@ -366,7 +366,7 @@ async def test_activity_is_chosen_by_meaning_from_the_record_and_the_conversatio
     assert "- user: The number of the dentist is 555" in made.prompt
     assert made.context.activity == ("user: The number of the dentist is 555",)
     assert [(one.source, one.text) for one in record.context.activityDetails] == [
-        ("ledger", "entry 2: memory by owner")
+        ("ledger", "entry 3: memory by owner")
     ]
     assert other.context.activity == ()
 

@@ -66,6 +66,11 @@ class GoldenIds(CountingIds):
         return b"golden salt 16 b"
 
 
+def steady_salt(count: int | None = None) -> str:
+    """For what is kept beside the record, as above."""
+    return "5a" * (count or 16)
+
+
 def parts_of(**given: object) -> Any:  # noqa: ANN401  # its class has no public name
     """What `Agent.open` takes as its parts, wherever the class of them lives."""
     hint = get_type_hints(Agent.open)["parts"]

@@ -139,7 +139,8 @@ async def test_each_turn_is_the_same_bytes_after_everything_around_it_changed(
     with Personas.open(home) as personas:
         personas.memory("ada").write("memory", "- Lena plays the cello.", words="told")
     async with opened(home, "One.", "Two.", "Three.") as agent:
-        bodies = [(await agent.chat(message)).rendering.body() for message in RICH]
+        turns = [await agent.chat(message) for message in RICH]
+    bodies = [turn.rendering.body() for turn in turns]
     with Prompts.open(home) as prompts:
         prompts.editor.save("style", variants={"default": {"content": "Other words."}})
     with Personas.open(home) as personas:
@@ -149,7 +150,7 @@ async def test_each_turn_is_the_same_bytes_after_everything_around_it_changed(
     (home / "mentis.toml").write_text(toml.replace("context_tokens = 60000", 'variant = "compact"'))
     later = FixedClock(datetime(2031, 5, 4, tzinfo=UTC) + timedelta(hours=7))
     async with opened(home, provider=Silent(), clock=later) as agent:
-        replayed = [agent.replay(index) for index in range(3)]
+        replayed = [agent.replay(turn.entry.index) for turn in turns]
         now = agent.render("Thank you.").body()
     assert [one.identical for one in replayed] == [True] * 3
     assert [one.rendering.body() for one in replayed] == bodies
@@ -219,13 +220,13 @@ async def test_memories_are_named_and_not_copied_so_that_forgetting_one_is_final
     async with opened(home, "Bertha.") as agent:
         result = await agent.chat("What is Lena's cello called?")
         assert words.encode() in result.rendering.body()
-        assert agent.replay(0).identical
+        assert agent.replay(result.entry.index).identical
     assert words not in str([kept(home, kind) for kind in ("inputs", "inputs-part")])
     with open_memories(home, parts=parts()) as memories:
         memories.forget(one.id)
     async with opened(home) as agent:
         with pytest.raises(ReplayError, match=f"memory '{one.id}' was forgotten"):
-            agent.replay(0)
+            agent.replay(result.entry.index)
 
 
 async def test_what_was_told_of_acts_is_told_again_as_it_was_then(tmp_path: Path) -> None:

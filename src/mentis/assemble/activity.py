@@ -22,6 +22,7 @@ from mentis.tools.missing_vectors import BackOff, GrowingEmbedder
 from mentis.values.assembly import AssembledActivity
 from mentis.values.cognition import Screening
 from mentis.values.entry import Entry
+from mentis.values.inventory import KIND as INVENTORY
 from mentis.values.recalled import EmbeddedText
 from mentis.values.trace import Degradation
 from mentis.values.turn import Turn
@@ -38,7 +39,7 @@ def activity_of(
     nothing: what was said in it does.
     """
     pool = POOL * most
-    told = [one for one in entries if one.kind != "turn"]
+    told = [one for one in entries if one.kind not in ("turn", INVENTORY)]
     recorded = (AssembledActivity("ledger", _entry(one)) for one in told[-pool:] if pool)
     spoken = (AssembledActivity("conversation", _turn(one)) for one in turns[-pool:] if pool)
     return (*recorded, *(one for one in spoken if one.text))

@@ -46,7 +46,7 @@ def open_store(settings: Settings, database: Database, environ: Mapping[str, str
     chosen = settings.model.ledger
     if chosen.store == "sqlite":
         return SqliteLedger(database)
-    return PostgresLedger(open_postgres(settings, environ))
+    return PostgresLedger(open_postgres(settings, environ), beside=SqliteLedger(database).inventory)
 
 
 def agents_here(

@@ -14,6 +14,7 @@ from mentis.errors import UsageError
 from mentis.ports.signer import Signer
 from mentis.values.checkpoint import Checkpoint
 from mentis.values.entry import Before, Draft, Entry, ErasedFields
+from mentis.values.inventory import KIND as INVENTORY
 from mentis.values.json import JsonObject
 
 from .signature import as_object, encode_key, sign_statement
@@ -33,7 +34,7 @@ def erasure(entry: Entry, fields: Collection[str], reason: str, signer: Signer) 
             f"entry {entry.index} has no field {unknown[0]!r}" if unknown else "no field is named",
             hint=f"its fields are: {', '.join(sorted(entry.fields)) or 'none'}",
         )
-    if entry.kind in KINDS:
+    if entry.kind in (*KINDS, INVENTORY):
         raise UsageError(
             f"entry {entry.index} is itself a record of kind `{entry.kind}` and cannot be erased",
             hint="only what others have said can be erased",

@@ -61,6 +61,7 @@ def gather_home_evidence(
         swapped=swapped_identity(home, settings, environ),
         alone=lambda: lock_changes(home, settings),
         blobs=FileBlobs(home.blobs),
+        home=home.path,
     )
 
 

@@ -47,6 +47,8 @@ from .evidence import gather_evidence
 from .segments import SegmentFolder, open_segments
 from .source import EntrySource, lock_changes, read_still
 from .verify import Progress, verify_agent
+from .verify_inventory import COLUMN as INVENTORY
+from .verify_inventory import InventoryCheck, inventories_of
 from .verify_news import COLUMN as NEWS
 from .verify_news import NewsCheck
 
@@ -333,7 +335,29 @@ class Record(Closeable):
         odd = any(finding.column == NEWS for finding in verdict.findings)
         marks = [told_mark(key) for key in self._forged_news()] if odd else []
         (entry,) = self.store.append(self.agent, [draft], self.stamp(), marks=marks)
+        self._renew_inventory(verdict)
         return Repair(verdict, broken, entry, refusal, tuple(mark.key for mark in marks))
+
+    def _renew_inventory(self, verdict: Verdict) -> None:
+        """What the entry names is kept as it is now, which the next one binds."""
+        named = {one.message for one in verdict.findings if one.column == INVENTORY}
+        if not named:
+            return
+        with self.store.snapshot() as store:
+            check = InventoryCheck(self.agent, store)
+            for entry in EntrySource(self.agent, store, self.segments.look()).entries():
+                check.take(entry)
+            check.compare()
+        odd = [item for message, item in check.odd.items() if message in named]
+        inventories = inventories_of(self.store)
+        for inventory in inventories:
+            # What lies in none of them is gone.
+            odd = inventory.renew(self.agent, odd, gone=inventory is inventories[-1])
+
+    def unbind_inventory(self) -> None:
+        """Entries that bind what is kept are let go or given up: the next one binds all of it."""
+        for inventory in inventories_of(self.store):
+            inventory.unbind(self.agent)
 
     def _forged_news(self) -> Iterator[str]:
         with self.store.snapshot() as store:

@@ -70,6 +70,7 @@ def accept_rollback(
     given up are set aside: else they would pass for those of the ledger as it goes on.
     """
     sealing = record.require_sealing()
+    record.unbind_inventory()
     given = [kept for file in checkpoints for kept in read_given(file)]
     heard = read_anchors(sealing.anchors)
     if heard.unread and not without_anchors:

@@ -84,6 +84,7 @@ def _expire(record: Record, days: int) -> Expiry:
             return Expiry(None, ())
         _check_verifies(record)
         released = [entry for file in old for entry in file.entries()]
+        record.unbind_inventory()
         inputs = [mark for entry in released for mark in kept_row(entry)]
         entry = keeping.record_retention(
             ledger,

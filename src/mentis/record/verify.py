@@ -11,6 +11,7 @@ from pathlib import Path
 from mentis.codec.forms import from_json, to_json
 from mentis.disk.atomic import write_atomic
 from mentis.errors import BadCheckpoint, HomeError, StoreDamaged, StoreLocked, UserError, WorldError
+from mentis.home.checkpoints import CheckpointedLedger
 from mentis.home.older_turns import OlderTurns, StoredTurns
 from mentis.ledger.checkpoint import read_note
 from mentis.ledger.origin import origin_place
@@ -27,6 +28,9 @@ from .segments import SegmentFolder
 from .source import EntrySource, damage_finding
 from .verify_bodies import BodyCheck
 from .verify_conversations import ConversationClaims
+from .verify_inputs import InputCheck
+from .verify_inventory import COLUMN as INVENTORY
+from .verify_inventory import InventoryCheck
 from .verify_news import NewsCheck
 from .window_operations import judge_verdict, was_judged
 
@@ -50,7 +54,7 @@ class VerifyEvidence:
     settings name another log than the home had; `damage` is what `find_damage` found, where it was
     asked once for all agents; `beside` are the agents the caller checks as well. With `alone` those
     who are just erasing or moving are waited for, where something does not hold. `blobs` has the
-    bodies of calls.
+    bodies of calls, `home` the files of personas.
     """
 
     pin: Pin | None = None
@@ -64,6 +68,7 @@ class VerifyEvidence:
     beside: frozenset[str] = frozenset()
     alone: Callable[[], AbstractContextManager[None]] | None = None
     blobs: BlobStore | None = None
+    home: Path | None = None
 
     def agents(self) -> frozenset[str]:
         """The agents of this home that a checkpoint tells of."""
@@ -136,12 +141,21 @@ def _verify_now(
             source,
             talk,
             news=NewsCheck(agent, store),
-            bodies=BodyCheck(asked.blobs),
+            beside=_Beside(
+                BodyCheck(asked.blobs),
+                InventoryCheck(
+                    agent,
+                    store.inner if isinstance(store, CheckpointedLedger) else store,
+                    asked.home,
+                    partial=since is not None,
+                ),
+                InputCheck(agent, store),
+            ),
             whole=lambda: ledger.count(agent) == seen,
             unread=_UNREAD if since is not None else _LET_GO if source.first else "",
         )
         if not verdict.intact:
-            return verdict, _overtaken(source, ledger, asked)
+            return verdict, _overtaken(source, ledger, asked) or _grown(verdict, ledger)
     return _kept(verdict, asked.place, segments), False
 
 
@@ -158,6 +172,13 @@ def _overtaken(source: EntrySource, ledger: LedgerStore, asked: VerifyEvidence) 
         return source.is_overtaken(ledger, asked.segments)
 
 
+def _grown(verdict: Verdict, ledger: LedgerStore) -> bool:
+    """Whether an entry came after those that were read: what is kept elsewhere was read later."""
+    return any(one.column == INVENTORY for one in verdict.findings) and (
+        ledger.count(verdict.agent) != verdict.entries
+    )
+
+
 @contextmanager
 def _still(ledger: LedgerStore) -> Generator[LedgerStore]:
     """As it is now; one that is damaged is read as far as that goes, which names it."""
@@ -169,13 +190,34 @@ def _still(ledger: LedgerStore) -> Generator[LedgerStore]:
         yield store
 
 
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What lies beside the entries, and what they say of it."""
+
+    bodies: BodyCheck
+    held: InventoryCheck
+    inputs: InputCheck
+
+    def take(self, entry: Entry) -> None:
+        self.bodies.take(entry)
+        self.held.take(entry)
+        self.inputs.take(entry)
+
+    def compare(self) -> list[Finding]:
+        self.held.compare()
+        return [*self.bodies.findings, *self.held.findings, *self.inputs.findings]
+
+    def notes(self) -> tuple[str, ...]:
+        return (*self.bodies.notes(), *self.held.notes)
+
+
 def _compare(
     verdict: Verdict,
     source: EntrySource,
     talk: StoredTurns,
     *,
     news: NewsCheck,
-    bodies: BodyCheck,
+    beside: _Beside,
     whole: Callable[[], bool],
     unread: str,
 ) -> Verdict:
@@ -188,7 +230,7 @@ def _compare(
     try:
         for entry in source.entries():
             news.take(entry)
-            bodies.take(entry)
+            beside.take(entry)
             if entry.kind == "turn":
                 said.take(entry)
             elif entry.kind == ERASURE:
@@ -207,7 +249,7 @@ def _compare(
         late = () if findings else _late_notes(agent, talk)
     except StoreDamaged as damage:  # a mark of a session that has no turns
         findings.append(damage_finding(damage))
-    findings += [*forged.values(), *bodies.findings]
+    findings += [*forged.values(), *beside.compare()]
     findings = sorted(findings, key=lambda finding: finding.index)
     verdict = judge_verdict(verdict, unjudged)
     legacy = f"imported as unverified: {entries_of(unverified)}" if unverified else ""
@@ -217,7 +259,7 @@ def _compare(
         *unfinished,
         *late,
         *untold,
-        *bodies.notes(),
+        *beside.notes(),
         *filter(None, [unread]),
     )
     verdict = replace(verdict, notes=notes)

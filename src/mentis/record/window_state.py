@@ -95,6 +95,11 @@ class WindowStateFollower:
             )
         return self._state
 
+    def pass_by(self, entry: Entry) -> None:
+        """An entry that says nothing of windows stands before the next one."""
+        if self._state is not None:
+            self._state = replace(self._state, head=entry.hash, head_time=entry.time)
+
     def go_on(self, entry: Entry) -> None:
         """What was stamped comes next. If it is not kept, the next look finds another head."""
         if self._state is not None:

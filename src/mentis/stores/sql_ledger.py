@@ -34,6 +34,7 @@ from .leasing import (
 from .marking import check_marks, write_marks
 from .rows import COLUMNS, Row, damaged_cell, to_entry, to_row, write_object
 from .session import HEAD, SqlTransaction
+from .sql_inventory import BINDING, Execute, SqlInventory, Unbound
 from .sql_turns import TurnReader, TurnRow, add_turn, write_turns
 
 T = TypeVar("T")
@@ -112,6 +113,14 @@ class LedgerEngine(Protocol):
         """The same for what may be lost with the machine or the server, and keeps its order."""
         ...
 
+    def write_inventory(self, *, synced: bool) -> AbstractContextManager[Execute]:
+        """Into the inventory that lies beside the record."""
+        ...
+
+    def notes(self) -> bool:
+        """False for a database that is older than the inventory, and only read."""
+        ...
+
     def forget(self) -> tuple[str, ...]:
         """Something was erased: let no file keep what was there before; says which may do."""
         ...
@@ -143,6 +152,12 @@ class _Still:
     def commit_unsynced(self, agent: str, work: Callable[[SqlTransaction], T]) -> T:
         return self.commit(agent, work)
 
+    def write_inventory(self, *, synced: bool) -> AbstractContextManager[Execute]:  # noqa: ARG002 - refused
+        raise Defect("nothing is noted in a snapshot of the ledger")
+
+    def notes(self) -> bool:
+        return self._engine.notes()
+
     def forget(self) -> tuple[str, ...]:
         raise Defect("nothing is erased from a snapshot of the ledger")
 
@@ -154,8 +169,10 @@ class _Still:
 
 
 class SqlLedger:
-    def __init__(self, engine: LedgerEngine) -> None:
+    def __init__(self, engine: LedgerEngine, *, beside: SqlInventory | None = None) -> None:
         self._engine = engine
+        self._own = SqlInventory(engine)  # of the database that the record lies in
+        self._beside = beside
         self._remains: tuple[str, ...] = ()
         self._talk = TurnReader(engine.read)
 
@@ -170,13 +187,33 @@ class SqlLedger:
         turns: TurnWrites | None = None,
     ) -> tuple[Entry, ...]:
         beside = _Beside.of(drafts, marks, turns)
+        found = self._unbound(agent) if _binds(drafts) else ()
+        whole = (*(unbound.draft for _, unbound in found), *drafts)
 
         def work(session: SqlTransaction) -> tuple[Entry, ...]:
             if lease is not None:
                 check_holds(_held(session, agent, lease.purpose), lease)
-            return _append(session, agent, drafts, stamp, beside=beside)
+            made = _append(session, agent, whole, stamp, beside=beside)
+            for inventory, unbound in found:
+                if inventory is self._own:
+                    unbound.settle(session.defer)
+            return made
 
-        return self._engine.commit(agent, work) if drafts else ()
+        made = self._engine.commit(agent, work) if drafts else ()
+        for inventory, unbound in found:
+            if inventory is not self._own:
+                inventory.settle(unbound)
+        return made[len(found) :]
+
+    def _unbound(self, agent: str) -> tuple[tuple[SqlInventory, Unbound], ...]:
+        """What no entry binds yet, by the database that it is kept in."""
+        looked = ((one, one.unbound(agent)) for one in self.inventories)
+        return tuple((one, unbound) for one, unbound in looked if unbound is not None)
+
+    @property
+    def inventories(self) -> tuple[SqlInventory, ...]:
+        """Of what is kept beside the record, in its own database and in the home's."""
+        return (self._own,) if self._beside is None else (self._own, self._beside)
 
     def marks(self, agent: str, kind: str) -> tuple[Mark, ...]:
         rows = self._engine.read(f"{_MARKS} ORDER BY key", (agent, kind))
@@ -270,7 +307,7 @@ class SqlLedger:
     @contextmanager
     def snapshot(self) -> Generator[LedgerStore]:
         with self._engine.snapshot() as read:
-            yield SqlLedger(_Still(read, self._engine))
+            yield SqlLedger(_Still(read, self._engine), beside=self._beside)
 
     def entries(self, agent: str, *, start: int = 0) -> Iterator[Entry]:
         """Read in batches; between two of them others may write, unless it is a snapshot."""
@@ -446,6 +483,11 @@ class _Beside:
             _mark(session, agent, self.marks, self.columns)
         if write is not None:
             write()
+
+
+def _binds(drafts: Sequence[Draft]) -> bool:
+    """Not together with what may be there already: that is known by its delivery."""
+    return all(draft.kind in BINDING and draft.delivery is None for draft in drafts)
 
 
 def _append(

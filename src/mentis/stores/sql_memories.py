@@ -18,6 +18,7 @@ from mentis.values.memories import (
 from .memory_rows import list_cells, plain_text, read_memory, write_memory
 from .memory_rules import check_same, check_vectors, id_taken, same_as
 from .rows import Row
+from .sql_inventory import note_memory
 
 _KEEP = """
 INSERT INTO memories (agent, id, memory, text, content, revision, state, kind, worth, time, names,
@@ -131,6 +132,7 @@ class SqlMemories:
                 return False
             work.execute("DELETE FROM memories WHERE agent = ? AND id = ?", place)
             _drop_vectors_of(work, agent, memory_id)
+            note_memory(work.execute, agent, memory_id, None)
             _advance(work, agent, forgotten=1)
         self._remains = self._engine.forget()
         return True
@@ -298,8 +300,10 @@ def _add(work: MemoriesTransaction, agent: str, memory: Memory, revision: int) -
 
 def _keep(work: MemoriesTransaction, agent: str, memory: Memory, revision: int) -> None:
     content = None if memory.superseded_by else content_key(memory)
-    own = (write_memory(memory), text_digest(memory.text), content, revision)
+    written = write_memory(memory)
+    own = (written, text_digest(memory.text), content, revision)
     work.execute(_KEEP, (agent, memory.id, *own, *list_cells(memory)))
+    note_memory(work.execute, agent, memory.id, written)
 
 
 def _advance(work: MemoriesTransaction, agent: str, *, forgotten: int = 0) -> int:

@@ -10,6 +10,7 @@ from mentis.errors import StoreDamaged
 from mentis.values.cognition import Revision
 
 from .rows import Row
+from .sql_inventory import note_revision
 from .succession import check_next_revision
 
 _NEWEST = "SELECT coalesce(max(number), 0) FROM revisions WHERE key = ?"
@@ -50,8 +51,9 @@ class SqlRevisions:
         with self._engine.write(one.key) as work:
             ((newest,),) = work.execute(_NEWEST, (one.key,))
             check_next_revision(one, newest=newest)
-            row = (one.key, one.number, one.content, one.digest, one.time, one.words)
-            work.execute(_SAVE, (*row, one.author))
+            row = (one.key, one.number, one.content, one.digest, one.time, one.words, one.author)
+            work.execute(_SAVE, row)
+            note_revision(work.execute, row)
 
     def history(self, key: str, *, last: int | None = None) -> tuple[Revision, ...]:
         rows = self._engine.read(_HISTORY, (key, _ALL if last is None else last))

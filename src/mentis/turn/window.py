@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -33,6 +34,7 @@ from mentis.values.action import Outcome
 from mentis.values.cognition import Sense
 from mentis.values.entry import Before, Draft, Entry
 from mentis.values.guardian import GuardianProfile, GuardianState
+from mentis.values.inventory import KIND as INVENTORY
 from mentis.values.json import JsonObject
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
@@ -208,6 +210,12 @@ def turn_stamp(record: AgentRecord, asked: WindowRequest | None) -> Stamp:
     windows = WindowStamp(follower, asked.profile, DIRECT, clock=record.clock, ids=record.ids)
 
     def stamp(agent: str, head: Before | None, draft: Draft) -> Entry:
+        if draft.kind == INVENTORY:  # what is kept is bound before it
+            with suppress(StoreLocked):
+                follower.at(head)
+            entry = plain(agent, head, draft)
+            follower.pass_by(entry)
+            return entry
         try:
             return windows(agent, head, draft)
         except (WindowRefused, StoreLocked) as refusal:

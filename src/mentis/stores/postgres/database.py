@@ -18,7 +18,14 @@ from mentis.stores.rows import Row
 
 from .faults import translate
 from .indexes import unfound_rows
-from .migrations import LISTS_MEMORIES, MIGRATIONS, VERSION, list_memories
+from .migrations import (
+    LISTS_MEMORIES,
+    MIGRATIONS,
+    TAKES_INVENTORY,
+    VERSION,
+    list_memories,
+    take_inventory,
+)
 from .schema import check_schema
 
 if TYPE_CHECKING:
@@ -188,6 +195,8 @@ class PostgresDatabase:
                         connection.execute(statement.encode())
                 if version <= LISTS_MEMORIES:
                     list_memories(connection)
+                if version <= TAKES_INVENTORY:
+                    take_inventory(connection)
                 connection.execute("DELETE FROM version")
                 connection.execute("INSERT INTO version (number) VALUES (%s)", (VERSION,))
             check_schema(connection, self.where)

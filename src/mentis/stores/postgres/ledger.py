@@ -17,6 +17,7 @@ from mentis.errors import MentisError
 from mentis.stores.group import GroupCommit
 from mentis.stores.rows import COLUMNS, Row
 from mentis.stores.session import SqlTransaction, TurnPlace
+from mentis.stores.sql_inventory import Execute, SqlInventory
 from mentis.stores.sql_ledger import Read, SqlLedger
 
 from .database import PostgresDatabase
@@ -52,8 +53,9 @@ SELECT agent, session, number, turn FROM turns JOIN
 
 
 class PostgresLedger(SqlLedger):
-    def __init__(self, database: PostgresDatabase) -> None:
-        super().__init__(_PostgresEngine(database))
+    def __init__(self, database: PostgresDatabase, *, beside: SqlInventory | None = None) -> None:
+        """`beside` is what lies in the home's own database."""
+        super().__init__(_PostgresEngine(database), beside=beside)
 
 
 class _Apart(Exception):
@@ -93,6 +95,21 @@ class _PostgresEngine:
         with _OneAgent(self._database).begin((agent,)) as session:
             session.run("SET LOCAL synchronous_commit = off", ())
             return work(session)
+
+    @contextmanager
+    def write_inventory(self, *, synced: bool) -> Generator[Execute]:
+        with self._database.session() as connection, connection.transaction():
+            if not synced:
+                connection.execute("SET LOCAL synchronous_commit = off")
+
+            def execute(statement: str, parameters: Sequence[object]) -> list[Row]:
+                cursor = connection.execute(_spelled(statement).encode(), parameters)
+                return cursor.fetchall() if cursor.description else []
+
+            yield execute
+
+    def notes(self) -> bool:
+        return True  # whoever opens it brings it to the newest version
 
     def forget(self) -> tuple[str, ...]:
         """The old rows go; the server's own log and its backups are in its owner's hands."""

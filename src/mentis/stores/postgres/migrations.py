@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mentis.stores.memory_rows import LIST_COLUMNS, list_cells_of
 from mentis.stores.rows import Row
+from mentis.stores.sql_inventory import noted_rows
 
 if TYPE_CHECKING:
     import psycopg
@@ -179,6 +180,29 @@ _NAME_AUTHORS = (
     "ALTER TABLE revisions ALTER COLUMN author DROP DEFAULT",
 )
 
+# A number is never given twice. `take_inventory` notes what is there already.
+_ADD_INVENTORY = (
+    """
+    CREATE TABLE inventory (
+        number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        scope TEXT COLLATE "C" NOT NULL,
+        kind TEXT COLLATE "C" NOT NULL,
+        name TEXT COLLATE "C" NOT NULL,
+        salt TEXT,
+        leaf TEXT,
+        bound TEXT COLLATE "C" NOT NULL,
+        UNIQUE (scope, kind, name)
+    )
+    """,
+    "CREATE INDEX inventory_bound ON inventory (scope, bound)",
+    """
+    CREATE TABLE inventory_lists (
+        digest TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+        items TEXT NOT NULL
+    )
+    """,
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _CREATE_TABLES,
     _ADD_MARKS,
@@ -188,9 +212,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _NAME_PURPOSES_OF_LEASES,
     _LIST_MEMORIES,
     _NAME_AUTHORS,
+    _ADD_INVENTORY,
 )
 VERSION = len(MIGRATIONS)
 LISTS_MEMORIES = MIGRATIONS.index(_LIST_MEMORIES)  # the last version without
+TAKES_INVENTORY = MIGRATIONS.index(_ADD_INVENTORY)
 
 
 def list_memories(connection: psycopg.Connection[Row]) -> None:
@@ -200,3 +226,19 @@ def list_memories(connection: psycopg.Connection[Row]) -> None:
     statement = f"UPDATE memories SET {columns} WHERE agent = %s AND id = %s"  # noqa: S608 - constants
     with connection.cursor() as cursor:
         cursor.executemany(statement.encode(), cells)
+
+
+def take_inventory(connection: psycopg.Connection[Row]) -> None:
+    memories = connection.execute(
+        "SELECT agent, id, memory FROM memories ORDER BY agent, id"
+    ).fetchall()
+    revisions = connection.execute(
+        "SELECT key, number, content, digest, time, words, author FROM revisions"
+        " ORDER BY key, number"
+    ).fetchall()
+    statement = (
+        "INSERT INTO inventory (scope, kind, name, salt, leaf, bound)"
+        " VALUES (%s, %s, %s, %s, %s, '')"
+    )
+    with connection.cursor() as cursor:
+        cursor.executemany(statement.encode(), list(noted_rows(memories, revisions)))

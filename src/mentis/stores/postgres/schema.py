@@ -147,6 +147,25 @@ _EXPECTED = {
         column author text not null
         CREATE UNIQUE INDEX revisions_pkey USING btree (key, number)
     """,
+    "inventory": """
+        table
+        column number bigint not null a
+        column scope text not null C
+        column kind text not null C
+        column name text not null C
+        column salt text
+        column leaf text
+        column bound text not null C
+        CREATE UNIQUE INDEX inventory_pkey USING btree (number)
+        CREATE UNIQUE INDEX inventory_scope_kind_name_key USING btree (scope, kind, name)
+        CREATE INDEX inventory_bound USING btree (scope, bound)
+    """,
+    "inventory_lists": """
+        table
+        column digest text not null C
+        column items text not null
+        CREATE UNIQUE INDEX inventory_lists_pkey USING btree (digest)
+    """,
     "turns": """
         table
         column id bigint not null a

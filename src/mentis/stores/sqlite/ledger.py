@@ -5,16 +5,19 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TypeVar
 
 from mentis.errors import MentisError
 from mentis.stores.group import GroupCommit
 from mentis.stores.rows import COLUMNS, Row
 from mentis.stores.session import SqlTransaction
+from mentis.stores.sql_inventory import Execute, SqlInventory
 from mentis.stores.sql_ledger import Read, SqlLedger
 from mentis.stores.sql_turns import TURN_TABLES
 
 from .database import Database, fetch
+from .migrations import INVENTORY
 
 T = TypeVar("T")
 _TABLES = ("ledger", "dropped", "checkpoints", "leases", "marks", *TURN_TABLES)
@@ -29,6 +32,11 @@ class SqliteLedger(SqlLedger):
         group = GroupCommit(_Transactions(database))
         super().__init__(_SqliteEngine(database, group))
         self._group = group
+
+    @property
+    def inventory(self) -> SqlInventory:
+        """Of what is kept in the same file, also where the record is elsewhere."""
+        return self.inventories[0]
 
     @property
     def waiting(self) -> int:
@@ -61,6 +69,14 @@ class _SqliteEngine:
             done = work(session)
             session.finish()
             return done
+
+    @contextmanager
+    def write_inventory(self, *, synced: bool) -> Generator[Execute]:
+        with self._database.write(synced=synced) as connection:
+            yield partial(fetch, connection)
+
+    def notes(self) -> bool:
+        return self._database.read("PRAGMA user_version")[0][0] > INVENTORY
 
     def forget(self) -> tuple[str, ...]:
         # Whoever erases keeps others from it, so nobody who reads is waited for here.

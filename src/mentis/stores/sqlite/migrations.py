@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mentis.stores.memory_rows import LIST_COLUMNS, list_cells_of
+from mentis.stores.sql_inventory import noted_rows
 
 # "MNTS", in the header of every database file of ours.
 APPLICATION_ID = 0x4D4E5453
@@ -296,6 +297,48 @@ def _name_authors(connection: sqlite3.Connection) -> None:
     connection.execute("ALTER TABLE revisions ADD COLUMN author TEXT NOT NULL DEFAULT ''")
 
 
+def _take_inventory(connection: sqlite3.Connection) -> None:
+    """What is kept beside the record waits for the entry that binds it, what is there already
+    too.
+    """
+    for statement in _INVENTORY:
+        connection.execute(statement)
+    memories = connection.execute("SELECT agent, id, memory FROM memories ORDER BY agent, id")
+    revisions = connection.execute(
+        "SELECT key, number, content, digest, time, words, author FROM revisions"
+        " ORDER BY key, number"
+    )
+    connection.executemany(
+        "INSERT INTO inventory (scope, kind, name, salt, leaf, bound) VALUES (?, ?, ?, ?, ?, '')",
+        list(noted_rows(memories.fetchall(), revisions.fetchall())),
+    )
+
+
+# A number is never given twice, so the later of two notes has the greater one. `bound` is the agent
+# whose record lists it; a gone item has neither salt nor leaf.
+_INVENTORY = (
+    """
+    CREATE TABLE inventory (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        scope TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        salt TEXT,
+        leaf TEXT,
+        bound TEXT NOT NULL,
+        UNIQUE (scope, kind, name)
+    )
+    """,
+    "CREATE INDEX inventory_bound ON inventory (scope, bound)",
+    """
+    CREATE TABLE inventory_lists (
+        digest TEXT NOT NULL PRIMARY KEY,
+        items TEXT NOT NULL
+    )
+    """,
+)
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _create_tables,
     _add_media,
@@ -308,8 +351,10 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _name_purposes_of_leases,
     _list_memories,
     _name_authors,
+    _take_inventory,
 )
 VERSION = len(MIGRATIONS)
+INVENTORY = MIGRATIONS.index(_take_inventory)  # the last version without
 # What each of them changes, in words for whoever runs a home; `mentis upgrade` tells them.
 NOTES: tuple[str, ...] = (
     "the tables of the record, the conversations, the memories and the persona files",
@@ -323,6 +368,7 @@ NOTES: tuple[str, ...] = (
     "there is one lease for each purpose, not one in all",
     "lists of memories are read by the page",
     "a revision names who made it",
+    "memories and revisions are bound by entries, so that a change beside Mentis shows",
 )
 
 
@@ -344,11 +390,12 @@ def stand_in(connection: sqlite3.Connection, version: int) -> None:
     if _name_purposes_of_leases in missing:
         tables["leases"] = _LEASES
     media = _MEDIA if _add_media in missing else ()
-    if tables or media:
+    later = _INVENTORY[::2] if _take_inventory in missing else ()
+    if tables or media or later:
         connection.execute("PRAGMA temp_store = MEMORY")
     for name, columns in tables.items():
         connection.execute(f"CREATE TEMP TABLE {name} ({columns})")
     if "leases" in tables and not no_leases:
         connection.execute(f"{_FORMER_LEASES} FROM main.leases")
-    for statement in media:
+    for statement in (*media, *later):
         connection.execute(statement.replace("CREATE TABLE", "CREATE TEMP TABLE"))

@@ -47,6 +47,7 @@ _KINDS: Mapping[str, tuple[str, str]] = {
     "unacknowledged": ("Unsure window", "A status window that nobody confirmed."),
     "memory": ("Memory", "A person decided about something that it remembers."),
     "state": ("Goals and working memory", "A person changed them."),
+    "inventory": ("Inventory", "What it keeps beside its record, by digests."),
     "persona": ("Persona", "A file of the persona was changed."),
     "tool": ("Tool", "What a tool says of itself was taken note of."),
     "sense": ("Sense", "Something that it was told of was set aside or given again."),
