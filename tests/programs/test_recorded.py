@@ -61,8 +61,7 @@ def test_a_program_sends_the_same_through_the_recorder(job: Job, tmp_path: Path)
 
     agent, count = "recorded/other", len(sent[2])
     listed = json.loads(_mentis(house, "sessions", "list", "--persona", agent, "--json"))
-    # Of Ollama's own protocol the bodies are kept, but nobody reads what was asked in them.
-    assert sum(one["sum"]["calls"] for one in listed) == (0 if job.name == "ollama" else count)
+    assert sum(one["sum"]["calls"] for one in listed) == count
     verdict = _mentis(house, "status", "verify", "--persona", agent)
     found = re.match(rf"ok  {agent}: (\d+) entr", verdict)
     assert found, verdict

@@ -19,8 +19,10 @@ from .conftest import Mentis
 def test_every_wire_format_can_be_shown(
     mentis: Mentis, home: Path, wire: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)  # a minute may pass between two commands
-    monkeypatch.setattr(SystemClock, "now", lambda _self: noon)
+    def noon(_clock: SystemClock) -> datetime:
+        return datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+    monkeypatch.setattr(SystemClock, "now", noon)  # a minute may pass between two commands
     whole = mentis("--home", home, "render", "Hello", "--provider", wire, "--json").json()
     assert whole["wire"] == wire
     body = mentis("--home", home, "render", "Hello", "--provider", wire, "--body").out
