@@ -41,7 +41,7 @@ def test_a_state_is_shown_compared_reviewed_and_taken_back(mentis: Mentis, home:
     assert [one["name"] for one in state("review")] == ["coins"]
     assert state("accept", "coins", "-m", "I asked for it")["revision"] == 3
     assert state("review") == []
-    entry = mentis("--home", home, "ledger", "show", "0", "--json")
+    entry = mentis("--home", home, "ledger", "show", "1", "--json")  # 0 binds the states so far
     assert "I asked for it" in entry.out, entry.err
     assert state("undo", "--to", "1")["l1_memory"] == []
     assert state("show", "--revision", "2")["l1_memory"][0]["text"] == "It rains."

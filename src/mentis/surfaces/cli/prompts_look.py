@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import TYPE_CHECKING, cast, get_args
 
 import click
 
 from mentis.values.block import Block, Category, Mode, pick_variant
+from mentis.values.keywords import Keywords
 from mentis.values.span import Span
 
 from .blocks import block_lines, token_text
@@ -43,6 +45,7 @@ _SHOWN = (
     "required",
     "keep_with",
     "personas",
+    "keywords",
     "origin",
     "file",
     "extra",
@@ -80,8 +83,8 @@ def list_(category: str | None) -> Report:
 
 def _row(block: Block, changed: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
     whose = "yours" if block.origin == "owner" else "shipped"
-    if fields := changed.get(block.id):
-        whose = f"edited ({len(fields)})"
+    if edited := changed.get(block.id):
+        whose = f"edited ({len(edited)})"
     place = block.target if block.target == block.position else f"{block.target}/{block.position}"
     return (
         f"{block.order:g}",
@@ -157,6 +160,11 @@ def show(  # one parameter an option
 
 
 def _value(value: object) -> str:
+    if isinstance(value, Keywords):
+        told = ((one.name, getattr(value, one.name), one.default) for one in fields(value))
+        return "; ".join(
+            f"{name} {_value(chosen)}" for name, chosen, usual in told if chosen != usual
+        )
     if isinstance(value, tuple):
         return ", ".join(map(str, cast("tuple[object, ...]", value))) or "-"
     if isinstance(value, bool):
