@@ -130,3 +130,17 @@ def test_the_ledger_tells_what_was_begun_each_act_once() -> None:
     begun = list(begun_in(entry(index, draft) for index, draft in enumerate(drafts)))
     assert [(key, name) for _, key, name in begun] == [("k1", "send"), ("k2", "look")]
     assert begun[0][0].shown == START + timedelta(seconds=1)
+
+
+def test_of_many_acts_no_more_count_than_those_of_the_hour() -> None:
+    clock = SetClock(START)
+    tally, budget = ActTally(clock), ActBudget(per_hour=721, of_act={"send": 361})
+    for number in range(1500):
+        tally.note(f"k{number}", "send" if number % 2 else "look")
+        clock.pass_by(timedelta(seconds=5))
+        spent = tally.spent(0, budget, without=f"k{number}")
+        assert exceeded_limit(budget, spent, "send") == ""
+    clock.jump(timedelta(seconds=-1))
+    tally.note("one", "send")
+    tally.note("more", "send")
+    assert exceeded_limit(budget, tally.spent(0, budget), "send").startswith("721 acts are")

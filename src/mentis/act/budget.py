@@ -19,7 +19,7 @@ from mentis.values.value import Value
 Heard: TypeAlias = tuple[ClockReading, str, str]
 _SETTLED = "settled"
 _HOUR = timedelta(hours=1)
-_FEW = 256  # acts; more are sorted by their time, and the old ones forgotten
+_FEW = 256  # acts; twice as many as there were are sorted by their time, and the old ones forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,8 @@ class ActTally:
         self._heard: list[Heard] = []
         self._moments: dict[str, float] = {}  # by key: heard of when, on the clock nobody sets
         self._names: dict[str, str] = {}  # by key: of which act
+        self._totals: Counter[str] = Counter()  # of these, by name
+        self._many = _FEW
         self.learn(begun)
 
     def note(self, key: str, name: str) -> None:
@@ -93,18 +95,18 @@ class ActTally:
             _, key, name = one
             if key not in self._moments:
                 self._put(one)
-            if key:
-                self._moments.setdefault(key, moment)
-                self._names.setdefault(key, name)
+            if key and key not in self._moments:
+                self._moments[key], self._names[key] = moment, name
+                self._totals[name] += 1
 
     def spent(self, in_turn: int, budget: ActBudget, *, without: str = "") -> ActCounts:
-        """The counts, as far as the budget asks for them: while all the few that were heard of
-        break no limit, it does not matter which of them are of the last hour.
+        """The counts, as far as the budget asks for them: while all that were heard of break no
+        limit, it does not matter which of them are of the last hour.
         """
         if not budget.by_hour:
             return ActCounts(in_turn)
-        if len(self._names) <= _FEW:
-            all_heard = _counted(in_turn, self._names, without)
+        if len(self._names) <= self._many:
+            all_heard = self._all_heard(in_turn, without)
             if budget.allows(all_heard):
                 return all_heard
         return self.counts(in_turn, without=without)
@@ -112,6 +114,12 @@ class ActTally:
     def counts(self, in_turn: int, *, without: str = "") -> ActCounts:
         """Of the last hour. `without`: the act with this key is not counted against itself."""
         return _counted(in_turn, self._last_hour(), without)
+
+    def _all_heard(self, in_turn: int, without: str) -> ActCounts:
+        names = self._totals.copy()
+        if without in self._names:
+            names[self._names[without]] -= 1
+        return ActCounts(in_turn, names.total(), names)
 
     def _last_hour(self) -> dict[str, str]:
         """By key, the names of those that count."""
@@ -124,6 +132,7 @@ class ActTally:
                 hour.add(reading, *([(key, name)] if key else ()))
         counted = dict(act for _, act in hour.dated_items())
         self._forget(counted)
+        self._many = max(_FEW, 2 * len(self._names))
         return counted
 
     def _put(self, one: Heard) -> None:
@@ -145,7 +154,8 @@ class ActTally:
             if one[1] not in old:
                 self._put(one)
         for key in old:
-            del self._moments[key], self._names[key]
+            self._totals[self._names.pop(key)] -= 1
+            del self._moments[key]
 
 
 def _counted(in_turn: int, acts: Mapping[str, str], without: str) -> ActCounts:
