@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from anyio import to_thread
 
 from mentis import Sense, create_home
+from mentis.surfaces.cli.why_show import explanation_lines
+from mentis.values.cost import OmittedPiece
 from mentis.values.reply import Usage
 
 from .conftest import Mentis
@@ -56,6 +59,17 @@ async def test_the_last_turn_is_explained_block_by_block(mentis: Mentis, home: P
     assert "byte-identical" in shown.out
     assert "the cache gave what was sent before" in shown.out
     assert shown.out.count("\n") < 50
+
+
+async def test_whatever_was_left_out_is_shown_with_its_reason(home: Path) -> None:
+    async with open_paid(home, Paid(("One.", COLD))) as agent:
+        await say_all(agent, ["First"])
+        told = agent.why()
+    kinds = get_args(get_type_hints(OmittedPiece)["kind"])
+    omitted = tuple(OmittedPiece(kind, f"a {kind}", f"because of {kind}") for kind in kinds)
+    lines = [str(one) for one in explanation_lines(replace(told, omitted=omitted))]
+    for kind in kinds:
+        assert any(f"a {kind}: because of {kind}" in line for line in lines), kind
 
 
 async def test_a_change_since_the_call_before_is_named_with_its_price(

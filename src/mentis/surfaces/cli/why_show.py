@@ -143,10 +143,10 @@ def _state(tokens: int, cached: int, written: int, *, reported: bool) -> str:
 
 
 def _omitted(pieces: Sequence[OmittedPiece]) -> Iterator[str]:
-    """Blocks and tools that share a reason stand in one line."""
+    """Blocks, tools and memories that share a reason stand in one line."""
     together: dict[tuple[str, str], list[str]] = {}
     for piece in pieces:
-        if piece.kind in ("block", "tool"):
+        if piece.kind in ("block", "tool", "memory"):
             reason = _NOT_GIVEN if piece.reason.endswith("given") else piece.reason
             together.setdefault((piece.kind, reason), []).append(piece.name)
             continue
