@@ -57,7 +57,7 @@ def _change_file(home: Path, text: str) -> None:
 
 
 def _change_state(home: Path, text: str) -> None:
-    with open_cognition(home) as cognition:
+    with open_cognition(home, PERSONA) as cognition:
         cognition.add(text)
 
 
