@@ -156,6 +156,7 @@ def test_what_an_edit_changed_in_the_prompt_in_force_is_told_for_each_route(
     api: ApiHome, owner: ApiClient
 ) -> None:
     path = f"/personas/{PERSONA}/prompt-changes"
+    owner.call("POST", f"{BLOCK}/toggle", {"enabled": True}, tag="*")  # others turn it off
     api.provider.play(says("Hello."))
     said = owner.call("POST", f"/personas/{PERSONA}/sessions/main/turns", {"text": "Hello?"})
     turn = said.json()["entry"]["index"]
