@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TOOLS, SKILLS, MEMORIES, TASKS = 200, 100, 10_000, 64
-WHOLE, REST = 3_000, 400  # documents of plain JSON
+WHOLE, REST = 3_000, 300  # documents of plain JSON
 VERBS = ["find", "send", "open", "close", "convert", "record", "cancel", "show", "print", "check"]
 NOUNS = ["invoice", "mail", "door", "lamp", "parcel", "file", "song", "route", "note", "chart"]
 PEOPLE = ["Lena", "Marco", "Ada", "Jonas", "Priya", "Tom", "Elif", "Sofia", "Charles", "Grace"]

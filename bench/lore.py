@@ -121,6 +121,6 @@ def lore_input() -> tuple[int, int]:
     return round(priced("frozen", story())), round(priced("depth", story()))
 
 
-@weight("lore/50 turns on a journey, priced input", against="entries that move", gate=0.9)
+@weight("lore/50 turns on a journey, priced input", against="entries that move", gate=0.25)
 def journey_input() -> tuple[int, int]:
     return round(priced("frozen", journey())), round(priced("depth", journey()))
