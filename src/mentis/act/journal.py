@@ -87,15 +87,18 @@ class Journal:
         *,
         agent: str,
         owner: str,
+        lease: Lease | None = None,
         sizes: Sizes | None = None,
         accepted: AcceptedActs | None = None,
         screener: Screener | None = None,
     ) -> None:
         """Without `accepted` nothing that was approved is done, and nothing is tried again; without
-        a `screener` every result from outside is withheld.
+        a `screener` every result from outside is withheld. With a `lease` nothing is begun once
+        somebody else has it.
         """
         self.agent = agent
         self.owner = owner
+        self._lease = lease
         self._ledger = ledger
         self._stamp = stamp
         self._blobs = blobs
@@ -115,12 +118,12 @@ class Journal:
         """All of it in one append, with `marks`. For each what kept it out: it must not be done.
 
         What cannot be written down at all (BadInput, NotCanonical) does not keep out the others.
-        With a `lease` nothing is begun once somebody else has it. To end what was begun none is
+        With a `lease` it is begun under that one. To end what was begun none is
         needed: it was done, whoever has the lease by then.
         """
         self.catch_up()
         written = [self._written(one) for one in asked]
-        append = partial(self._append, also=marks, lease=lease)
+        append = partial(self._append, also=marks, lease=lease or self._lease)
         fault = append([one for one in written if not isinstance(one, MentisError)])
         if isinstance(fault, BadInput | NotCanonical):
             written = [self._tried(one) for one in written]

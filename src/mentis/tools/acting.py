@@ -30,10 +30,10 @@ from mentis.ledger.recipes import holds
 from mentis.memories.parts import HomeScreener
 from mentis.ports.blob_store import BlobStore
 from mentis.ports.clock import read_clock
+from mentis.record.act_owners import ActOwner, open_owners
 from mentis.record.outcome_news import read_news
 from mentis.recovery.acts import Recovery, RecoveryResult
 from mentis.settings.acts import CHOSEN, ActSettings
-from mentis.stores.files.owners import Owner, Owners
 from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct
 from mentis.values.action import Action, Outcome
 from mentis.values.block import Mode
@@ -60,7 +60,7 @@ def open_act_runner(ground: Ground) -> ActRunner:
 class DispatchParts:
     """What acts are done with, once there is something to do."""
 
-    owner: Owner
+    owner: ActOwner
     journal: Journal
     dispatcher: Dispatcher
     recovery: Recovery
@@ -73,7 +73,7 @@ class ActRunner:
         self.tools = tools
         self.registry: Registry = tools.registry
         self.blobs: BlobStore = ground.blobs
-        self.owners = Owners(ground.home.owners)
+        self.owners = open_owners(ground.home, ground.ledger, ground.clock, ground.agent)
         self.approvals = Approvals(
             ground.ledger,
             ground.stamp,
@@ -303,11 +303,15 @@ class ActRunner:
     # What acts are done with
 
     async def bench(self) -> DispatchParts:
-        """Made the first time: from then on this process is the owner of what it begins."""
-        if self._bench is not None:
+        """Made the first time: from then on this process is the owner of what it begins. Made anew
+        once another one took it for gone.
+        """
+        if self._bench is not None and not await self._is_lost(self._bench):
             return self._bench
         async with self._making:  # of several turns that act for the first time
-            if self._bench is None:
+            if self._bench is None or await self._is_lost(self._bench):
+                if self._bench is not None:
+                    await to_thread.run_sync(self._leave)
                 ground = self.ground
                 owner = await to_thread.run_sync(self.owners.enter, ground.ids.new_id())
                 tally = ActTally(ground.clock)
@@ -315,7 +319,11 @@ class ActRunner:
                 self._bench = self._made(owner, tally)
             return self._bench
 
-    def _made(self, owner: Owner, tally: ActTally) -> DispatchParts:
+    @staticmethod
+    async def _is_lost(bench: DispatchParts) -> bool:
+        return bench.owner.lease is not None and await to_thread.run_sync(bench.owner.is_lost)
+
+    def _made(self, owner: ActOwner, tally: ActTally) -> DispatchParts:
         ground, chosen = self.ground, self.ground.act_settings
         journal = Journal(
             ground.ledger,
@@ -323,6 +331,7 @@ class ActRunner:
             self.blobs,
             agent=ground.agent,
             owner=owner.name,
+            lease=owner.lease,
             sizes=Sizes(chosen.inline_bytes, chosen.result_bytes),
             accepted=ground.accepted_file,
             screener=ground.screener or HomeScreener(ground.home.path),

@@ -24,13 +24,13 @@ from mentis.home.closing import Closeable
 from mentis.home.parts import Parts
 from mentis.ledger.recipes import holds
 from mentis.ports.blob_store import BlobStore
+from mentis.record.act_owners import open_owners
 from mentis.record.act_stories import ActStory, act_stories
 from mentis.record.record import Record, open_record
 from mentis.recovery.acts import RecoveryResult
 from mentis.stores.files.accepted_acts import AcceptedFile
 from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.key_folder import config_folder
-from mentis.stores.files.owners import Owners
 from mentis.values.act import WaitingAct
 from mentis.values.action import Outcome
 from mentis.values.entry import Entry
@@ -89,7 +89,9 @@ class Acts(Closeable):
         self._parts = parts
         self._ledger = record.ledger
         self._blobs: BlobStore = FileBlobs(record.home.blobs)
-        self._owners = Owners(record.home.owners)
+        self._owners = open_owners(
+            record.home, record.ledger, record.clock, record.agent, judging=False
+        )
         self._approvals = Approvals(
             record.ledger,
             record.stamp(),

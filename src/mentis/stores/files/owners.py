@@ -3,7 +3,8 @@
 The system lets go of the lock however the process ends, so a lock that can be taken belongs to one
 that is gone. A child that was forked and not replaced keeps its parent's lock: it may still be at
 it. An owner of another place, another home over the same ledger, cannot be judged from here and
-counts as alive: nothing of it is touched.
+counts as alive: nothing of it is touched. Where the record is on a server, owners are leases of it
+(`record/act_owners.py`), and these locks are those of older versions.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from mentis.disk.inside import inside
 from mentis.disk.lock import LockFile, try_lock, write_lock
 from mentis.errors import StoreDamaged, StoreError, UsageError
 from mentis.system.files import READ, open_file
+from mentis.values.lease import Lease
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _BUSY_SECONDS = 10.0
@@ -30,7 +32,12 @@ class Owner:
 
     def __init__(self, name: str, lock: LockFile) -> None:
         self.name = name
+        self.lease: Lease | None = None  # the lock is all there is to it
         self._lock = lock
+
+    def is_lost(self) -> bool:
+        """Nobody takes a lock from one that lives."""
+        return False
 
     def close(self) -> None:
         self._lock.remove()
