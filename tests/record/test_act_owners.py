@@ -1,4 +1,4 @@
-"""Who began an act is a lease where the record is on a server: the dead of other machines are found."""
+"""Who began an act is a lease where the record is on a server: so the dead elsewhere are found."""
 
 from __future__ import annotations
 

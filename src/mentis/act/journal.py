@@ -87,18 +87,16 @@ class Journal:
         *,
         agent: str,
         owner: str,
-        lease: Lease | None = None,
         sizes: Sizes | None = None,
         accepted: AcceptedActs | None = None,
         screener: Screener | None = None,
     ) -> None:
         """Without `accepted` nothing that was approved is done, and nothing is tried again; without
-        a `screener` every result from outside is withheld. With a `lease` nothing is begun once
-        somebody else has it.
+        a `screener` every result from outside is withheld.
         """
         self.agent = agent
         self.owner = owner
-        self._lease = lease
+        self.lease: Lease | None = None  # the owner's: once it is another's nothing is begun
         self._ledger = ledger
         self._stamp = stamp
         self._blobs = blobs
@@ -123,7 +121,7 @@ class Journal:
         """
         self.catch_up()
         written = [self._written(one) for one in asked]
-        append = partial(self._append, also=marks, lease=lease or self._lease)
+        append = partial(self._append, also=marks, lease=lease or self.lease)
         fault = append([one for one in written if not isinstance(one, MentisError)])
         if isinstance(fault, BadInput | NotCanonical):
             written = [self._tried(one) for one in written]

@@ -331,11 +331,11 @@ class ActRunner:
             self.blobs,
             agent=ground.agent,
             owner=owner.name,
-            lease=owner.lease,
             sizes=Sizes(chosen.inline_bytes, chosen.result_bytes),
             accepted=ground.accepted_file,
             screener=ground.screener or HomeScreener(ground.home.path),
         )
+        journal.lease = owner.lease
         limits = DispatchLimits(
             at_once=chosen.concurrency,
             seconds=chosen.seconds,
