@@ -139,7 +139,7 @@ def test_an_import_is_one_change_that_can_be_taken_back(home: Path, tmp_path: Pa
     assert {name for name in after if not name.startswith(("imports/", "prompts/"))} == {
         name for name in before if not name.startswith("prompts/")
     }
-    assert "imports/0001/persona/persona.toml" in after
+    assert "imports/0001/personas/seraphina/persona.toml" in after
     with pytest.raises(UsageError):
         undo_import(home)
     assert import_file(home, _card(tmp_path)).number == 2

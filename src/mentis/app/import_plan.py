@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from mentis.library.edit import BlockLayer
+from mentis.values.cognition import Memory
 from mentis.values.value import Value
 
-ImportFormat: TypeAlias = Literal["character card", "lorebook"]
+ImportFormat: TypeAlias = Literal[
+    "character card", "lorebook", "agent workspace", "agent instructions", "skills"
+]
 _NO_ID = re.compile(r"[^a-z0-9]+")
 _LONGEST_ID = 40  # so that the ids of its blocks, which begin with it, are not too long
 
@@ -53,28 +56,65 @@ class HomeImportPlan(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class ArrivalLimits:
+    """How many characters a memory file of a persona, and a memory, may have in this home."""
+
+    file_chars: int
+    memory_chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class PersonaArrival:
+    """A persona to be made: fields of its persona.toml, its memory files by name, memories."""
+
+    id: str
+    name: str
+    fields: Mapping[str, object]
+    picture: bytes | None = None
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    memories: tuple[Memory, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ImportArrival:
-    """What is to be written, beside its plan."""
+    """What is to be written, beside its plan. `files` are of the home, by their place in it."""
 
     plan: HomeImportPlan
-    fields: Mapping[str, object]
+    personas: tuple[PersonaArrival, ...] = ()
     blocks: Mapping[str, BlockLayer] = field(default_factory=dict[str, BlockLayer])
-    picture: bytes | None = None
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
 
 @dataclass(slots=True)
 class ArrivalDraft:
-    """Grows while a file is looked through."""
+    """Grows while what is imported is looked through; one persona at a time."""
 
     fields: dict[str, object] = field(default_factory=dict[str, object])
     blocks: dict[str, BlockLayer] = field(default_factory=dict[str, BlockLayer])
+    files: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    memory_files: dict[str, str] = field(default_factory=dict[str, str])
+    memories: list[Memory] = field(default_factory=list[Memory])
     parts: list[ImportedPart] = field(default_factory=list[ImportedPart])
     losses: list[ImportLoss] = field(default_factory=list[ImportLoss])
     shown: list[str] = field(default_factory=list[str])
     picture: bytes | None = None
 
+    def add(self, part: str, becomes: str, *, trust: str = "reference", note: str = "") -> None:
+        self.parts.append(ImportedPart(part, becomes, trust, note))
+
     def lose(self, part: str, reason: str) -> None:
         self.losses.append(ImportLoss(part, reason))
+
+    def persona(self, persona_id: str, name: str) -> PersonaArrival:
+        """The persona that has grown so far."""
+        return PersonaArrival(
+            persona_id,
+            name,
+            dict(self.fields),
+            self.picture,
+            dict(self.memory_files),
+            tuple(self.memories),
+        )
 
 
 def id_of(name: str) -> str:

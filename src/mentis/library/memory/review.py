@@ -9,13 +9,14 @@ from mentis.library.history import ACCEPTED, undone_by
 from mentis.values.cognition import REVIEW, Revision
 from mentis.values.value import Value
 
-# How the words of a revision begin that the agent made: an update of its files, or an act.
-_OWN = ("write: update ", "write: act ")
+# How the words of a revision begin that is not its owner's: an update of the files by the agent,
+# one of its acts, or an import.
+_OWN = ("write: update ", "write: act ", "write: import ")
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryChange(Value):
-    """A revision that the agent made. `review`: of text that nobody vouches for."""
+    """A revision that the agent or an import made. `review`: of text that nobody vouches for."""
 
     name: str
     number: int

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mentis.values.words import quantity
+
 from .options import home_option, home_path
 from .report import Note, Report, Text, prints_report
 from .tables import TextTable
@@ -30,14 +32,16 @@ if TYPE_CHECKING:
 @home_option
 @prints_report
 def import_(file: Path | None, *, persona: str, dry_run: bool, undo: bool) -> Report:
-    """Move in from another program: a character card becomes a persona, a lorebook blocks.
+    """Move in from another program: what you had there becomes personas, blocks and skills.
 
     What FILE is, is seen from its bytes: a character card V1, V2 or V3 as JSON, as a PNG picture
-    or as CHARX; a lorebook of SillyTavern, of a card, of NovelAI, Agnai or Risu. The plan says what
-    becomes what, what is not done as the other program does it, and what is only shown. It is one
-    change, and --undo takes it back; the original stays in imports/ of the home. What comes so
-    counts as `reference`, not as your own words, until you have read it and say `mentis persona
-    promote ID`. Scripts and patterns in it are never run.
+    or as CHARX; a lorebook of SillyTavern, of a card, of NovelAI, Agnai or Risu. FILE may also be a
+    folder, or a zip file of one: skills (SKILL.md), instructions (AGENTS.md, CLAUDE.md), or an
+    agent's workspace with a SOUL.md and what belongs to it. The plan says what becomes what, what
+    is not done as the other program does it, and what is only shown. It is one change, and --undo
+    takes it back; the original stays in imports/ of the home. What comes so counts as `reference`,
+    not as your own words, until you have read it and say `mentis persona promote ID`. Scripts and
+    patterns in it are never run.
     """
     from mentis.app.home_import import import_file, plan_file_import, undo_import
 
@@ -66,15 +70,16 @@ def _plan_text(plan: HomeImportPlan) -> Iterator[Text]:
 
 def _next_steps(made: HomeImport) -> Iterator[Text]:
     persona = made.plan.persona
-    name = persona or f"{len(made.blocks)} blocks for every persona"
+    found = (quantity(len(made.blocks), "block"), quantity(len(made.files), "file"))
+    name = persona or " and ".join(one for one in found if not one.startswith("0 "))
     yield Note(f"imported as {name} [entry {made.entry}]; to take it back: mentis import --undo")
     if not persona:
-        yield Note('try it: mentis prompts lore "WORDS"')
+        yield Note("see it: mentis prompts list, mentis prompts lore WORDS, mentis skills list")
         return
     yield Note(f'once you have read it: mentis persona promote {persona} -m "I read it"')
     yield Note(f"talk to it: mentis chat --persona {persona}")
 
 
 def _undone(made: HomeImport) -> Report:
-    text = f"import {made.number} of {made.plan.file} is taken back; {made.plan.persona} is kept"
+    text = f"import {made.number} of {made.plan.file} is taken back; what it made is kept"
     return Report(made, Note(f"{text} in imports/{made.number:04}/ beside the original"))

@@ -1,0 +1,114 @@
+"""What a file or a folder is, seen from its bytes and names, and what becomes of it."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from mentis.errors import BadInput
+from mentis.exchange.cards import KEYWORDS, card_in_picture, is_card, read_card, read_json
+from mentis.exchange.lorebooks import lorebook_dialect, read_lorebook
+from mentis.exchange.png_text import is_png, with_texts
+from mentis.prompts.personas import LARGEST_PICTURE
+from mentis.values.json import JsonObject
+
+from .import_card import card_draft
+from .import_lore import add_lorebook
+from .import_plan import ArrivalDraft, ArrivalLimits, HomeImportPlan, ImportArrival, id_of
+from .import_source import ImportSource
+from .import_workspace import workspace_arrival
+
+_CARD_IN_ZIP = "card.json"
+_LARGEST_CARD = 20_000_000
+_KNOWN = (
+    "character cards (JSON, PNG, CHARX), lorebooks (JSON), folders or zip files with SKILL.md,"
+    " SOUL.md or AGENTS.md"
+)
+
+
+def recognise(source: ImportSource, persona: str, limits: ArrivalLimits) -> ImportArrival:
+    """What becomes of it; BadInput where nothing is recognised."""
+    if is_png(source.data):
+        found = card_in_picture(source.data)
+        if found is None:
+            hint = "a program that saves pictures anew takes the card out; get the first one"
+            raise BadInput(f"{source.name}: the picture holds no character card", hint=hint)
+        document = read_json(found, f"{source.name}: the card in the picture")
+        return _card(source, document, persona, source.data)
+    if source.is_zip and _CARD_IN_ZIP in source.names:
+        return _packed_card(source, persona)
+    arrival = workspace_arrival(source, persona, limits)
+    if arrival is not None:
+        return arrival
+    if source.is_zip or source.is_folder:
+        raise _unknown(source)
+    document = read_json(source.data, source.name)
+    if lorebook_dialect(document) is not None:
+        return _book(source, cast("JsonObject", document), persona)
+    return _card(source, document, persona)
+
+
+def _unknown(source: ImportSource) -> BadInput:
+    message = f"{source.name}: nothing in it is recognised"
+    return BadInput(message, hint=f"recognised are: {_KNOWN}")
+
+
+def _packed_card(source: ImportSource, persona: str) -> ImportArrival:
+    members = source.read(lambda one: one == _CARD_IN_ZIP or _is_icon(one), most=_LARGEST_CARD)
+    icons = sorted(one for one in members if one != _CARD_IN_ZIP)
+    document = read_json(members[_CARD_IN_ZIP], f"{source.name}: {_CARD_IN_ZIP}")
+    return _card(source, document, persona, members[icons[0]] if icons else None)
+
+
+def _is_icon(name: str) -> bool:
+    return name.startswith("assets/icon/") and name.lower().endswith((".png", ".jpg", ".webp"))
+
+
+def _card(
+    source: ImportSource, document: object, persona: str, picture: bytes | None = None
+) -> ImportArrival:
+    if not is_card(document):
+        raise _unknown(source)
+    card = read_card(cast("JsonObject", document))
+    name = card.nickname or card.name
+    chosen = persona or id_of(name)
+    draft = card_draft(card, chosen)
+    if picture is not None:
+        _take_picture(picture, draft)
+    plan = HomeImportPlan(
+        file=source.name,
+        digest=source.original().digest,
+        format="character card",
+        version=f"V{card.version}",
+        name=name,
+        persona=chosen,
+        parts=tuple(draft.parts),
+        losses=tuple(draft.losses),
+        shown=tuple(draft.shown),
+    )
+    return ImportArrival(plan, (draft.persona(chosen, name),), draft.blocks)
+
+
+def _book(source: ImportSource, document: JsonObject, persona: str) -> ImportArrival:
+    book, draft = read_lorebook(document, source.stem), ArrivalDraft()
+    add_lorebook(book, draft, id_of(book.name), persona=persona)
+    plan = HomeImportPlan(
+        file=source.name,
+        digest=source.original().digest,
+        format="lorebook",
+        version=book.dialect,
+        name=book.name,
+        persona=persona,
+        parts=tuple(draft.parts),
+        losses=tuple(draft.losses),
+        shown=(f"description: {book.description}",) if book.description else (),
+    )
+    return ImportArrival(plan, blocks=draft.blocks)
+
+
+def _take_picture(picture: bytes, draft: ArrivalDraft) -> None:
+    if is_png(picture):  # without the card in it, which is kept in the original
+        picture = with_texts(picture, {}, without=KEYWORDS)
+    if len(picture) > LARGEST_PICTURE:
+        draft.lose("picture", f"it has more than {LARGEST_PICTURE} bytes; kept in the original")
+    else:
+        draft.picture = picture
