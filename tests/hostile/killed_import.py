@@ -20,6 +20,7 @@ import mentis
 from mentis.home.parts import Parts
 from mentis.memories.memories import open_memories
 from mentis.ports.screener import ListedScreener
+from mentis.prompts.prompts import Prompts
 from mentis.status.statuses import open_statuses
 
 OURS = str(Path(mentis.__file__).parent)
@@ -38,7 +39,16 @@ def take_history(home: str, data: bytes, count: Callable[[], None]) -> None:
         statuses.import_history(data)
 
 
-KINDS = {"memories": take_memories, "history": take_history}
+def take_prompts(home: str, data: bytes, count: Callable[[], None]) -> None:
+    file = Path(home).with_suffix(".zip")
+    file.write_bytes(data)
+    with Prompts.open(home) as prompts:
+        plan = prompts.plan_import(file, "replace", force=True)
+        count()
+        prompts.import_set(plan, force=True)
+
+
+KINDS = {"memories": take_memories, "history": take_history, "prompts": take_prompts}
 
 
 class Steps:

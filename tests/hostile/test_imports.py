@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 
-from mentis.errors import MentisError
+from mentis.errors import LibraryError, MentisError
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.ledger.origin import hash_window, window_text
+from mentis.library.archive.write import export_set
 from mentis.memories.memories import open_memories
 from mentis.ports.screener import ListedScreener
+from mentis.prompts.prompts import Prompts
 from mentis.status.statuses import open_statuses
 from mentis.stores.postgres.database import PostgresDatabase
 
@@ -125,6 +127,62 @@ def test_a_history_whose_import_is_killed_anywhere_verifies_and_is_whole_the_nex
                 done = statuses.import_history(file.read_bytes())
                 assert (done.added + before, done.total) == (COUNT, COUNT), step
                 assert statuses.verify().intact
+            shutil.rmtree(home)
+
+
+def own_texts(home: Path) -> dict[str, object]:
+    """What the owner's layer says of each block, as the next turn would read it."""
+    with Prompts.open(home) as prompts:
+        assert not prompts.loaded_library.problems
+        return dict(prompts.loaded_library.owner.documents)
+
+
+def home_of(path: Path, *blocks: str) -> Path:
+    home = create_home(path)
+    with Prompts.open(home) as prompts:
+        for name in blocks:
+            prompts.editor.create(name, meta={}, variants={"default": f"Say {name}."})
+    return home
+
+
+def take_back(home: Path) -> None:
+    """The last import, if there was one."""
+    with Prompts.open(home) as prompts, suppress(LibraryError):
+        prompts.editor.undo_write()
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive with blocks of several files, and a shipped one that is switched off."""
+    home = home_of(tmp_path_factory.mktemp("theirs") / "home", "one", "two", "three")
+    with Prompts.open(home) as prompts:
+        prompts.editor.toggle("emotion")
+        file = home.with_suffix(".zip")
+        file.write_bytes(export_set(prompts.loaded_library))
+    return file
+
+
+@pytest.mark.parametrize("count", [FEW, pytest.param(60, marks=pytest.mark.slow)])
+def test_prompts_whose_import_is_killed_anywhere_are_all_there_or_none_and_can_be_taken_back(
+    tmp_path: Path, theirs: Path, count: int
+) -> None:
+    before = own_texts(home_of(tmp_path / "before", "mine"))
+    with killer("prompts", theirs) as child:
+        whole_home = home_of(tmp_path / "whole", "mine")
+        steps = child.run(whole_home, 0)
+        whole = own_texts(whole_home)
+        assert steps > count
+        assert whole != before
+        for step in places(steps, count):
+            home = home_of(tmp_path / "home", "mine")
+            assert child.run(home, step) == 0
+            assert own_texts(home) in (before, whole), step
+            take_back(home)
+            assert own_texts(home) == before, step
+            child.run(home, 0)
+            assert own_texts(home) == whole, step
+            take_back(home)
+            assert own_texts(home) == before, step
             shutil.rmtree(home)
 
 
