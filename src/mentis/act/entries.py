@@ -227,7 +227,7 @@ def decided_draft(waiting: WaitingAct, stage: Stage, decided: ApprovalDecision) 
 def says_the_same(entry: Entry, waiting: WaitingAct) -> bool:
     """Whether the entry that asks for it holds all that a person is shown of it."""
     asked = waiting_draft(waiting).body
-    return all(_plain(entry.body.get(name)) == _plain(asked.get(name)) for name in _SHOWN)
+    return all(is_same_json(entry.body.get(name), asked.get(name)) for name in _SHOWN)
 
 
 def waiting_digest(waiting: WaitingAct) -> Digest:
@@ -310,6 +310,11 @@ def payload_digest(payload: JsonObject) -> Digest:
     """The same for a payload that was written and read back: `1.0` and `1` are one number."""
     text = json.dumps(_settled(payload), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
     return digest(text.encode())
+
+
+def is_same_json(one: object, other: object) -> bool:
+    """Whether both say the same, also where one was written and read back."""
+    return _plain(one) == _plain(other)
 
 
 def _plain(value: object) -> str:

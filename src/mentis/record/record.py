@@ -39,6 +39,7 @@ from mentis.stores.files.home import Home, find_home
 from mentis.stores.sqlite.database import Database
 from mentis.values.checkpoint import GrowthProof, Pin, Proof
 from mentis.values.entry import Before, Draft, Entry, Verdict
+from mentis.values.mark import Mark
 
 from .claims import BINDING
 from .erasure import blanked_marks, dropped_inputs, forget_blobs
@@ -47,6 +48,8 @@ from .evidence import gather_evidence
 from .segments import SegmentFolder, open_segments
 from .source import EntrySource, lock_changes, read_still
 from .verify import Progress, verify_agent
+from .verify_grants import COLUMN as GRANTS
+from .verify_grants import GrantCheck, taken_away
 from .verify_inventory import COLUMN as INVENTORY
 from .verify_inventory import InventoryCheck, inventories_of
 from .verify_news import COLUMN as NEWS
@@ -334,9 +337,22 @@ class Record(Closeable):
         # Only of a chain that holds: then the news was compared, and each entry can be read.
         odd = any(finding.column == NEWS for finding in verdict.findings)
         marks = [told_mark(key) for key in self._forged_news()] if odd else []
-        (entry,) = self.store.append(self.agent, [draft], self.stamp(), marks=marks)
+        ungranted = self._forged_grants(verdict)
+        (entry,) = self.store.append(self.agent, [draft], self.stamp(), marks=[*marks, *ungranted])
         self._renew_inventory(verdict)
         return Repair(verdict, broken, entry, refusal, tuple(mark.key for mark in marks))
+
+    def _forged_grants(self, verdict: Verdict) -> list[Mark]:
+        """What no entry bears out: nothing is done by it any more."""
+        named = [one.message for one in verdict.findings if one.column == GRANTS]
+        if not named:
+            return []
+        with self.store.snapshot() as store:
+            check = GrantCheck(self.agent, store)
+            for entry in EntrySource(self.agent, store, self.segments.look()).entries():
+                check.take(entry)
+            check.compare()
+        return taken_away(check.odd, named)
 
     def _renew_inventory(self, verdict: Verdict) -> None:
         """What the entry names is kept as it is now, which the next one binds."""

@@ -28,6 +28,7 @@ from .segments import SegmentFolder
 from .source import EntrySource, damage_finding
 from .verify_bodies import BodyCheck
 from .verify_conversations import ConversationClaims
+from .verify_grants import GrantCheck
 from .verify_inputs import InputCheck
 from .verify_inventory import COLUMN as INVENTORY
 from .verify_inventory import InventoryCheck
@@ -150,6 +151,7 @@ def _verify_now(
                     partial=since is not None,
                 ),
                 InputCheck(agent, store),
+                GrantCheck(agent, store, partial=since is not None),
             ),
             whole=lambda: ledger.count(agent) == seen,
             unread=_UNREAD if since is not None else _LET_GO if source.first else "",
@@ -197,15 +199,23 @@ class _Beside:
     bodies: BodyCheck
     held: InventoryCheck
     inputs: InputCheck
+    grants: GrantCheck
 
     def take(self, entry: Entry) -> None:
         self.bodies.take(entry)
         self.held.take(entry)
         self.inputs.take(entry)
+        self.grants.take(entry)
 
     def compare(self) -> list[Finding]:
         self.held.compare()
-        return [*self.bodies.findings, *self.held.findings, *self.inputs.findings]
+        self.grants.compare()
+        return [
+            *self.bodies.findings,
+            *self.held.findings,
+            *self.inputs.findings,
+            *self.grants.findings,
+        ]
 
     def notes(self) -> tuple[str, ...]:
         return (*self.bodies.notes(), *self.held.notes)

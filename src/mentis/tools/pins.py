@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from mentis.act.mcp.pins import KIND, PIN
 from mentis.act.mcp.told import PinChange
 from mentis.errors import StoreConflict
 from mentis.ports.entries import Stamp
@@ -14,9 +15,6 @@ from mentis.values.digest import Digest
 from mentis.values.entry import Draft
 from mentis.values.json import JsonObject
 from mentis.values.mark import Mark
-
-PIN = "pin"  # of the marks
-KIND = "tool"  # of the entries
 
 
 @dataclass(frozen=True, slots=True)

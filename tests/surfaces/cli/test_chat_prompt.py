@@ -258,6 +258,22 @@ def test_no_slash_command_is_sent_and_an_unknown_one_is_told_with_a_suggestion(
     assert history(chat.home) == ["/shrug", "One.", "/etc/hosts is a file", "Two."]
 
 
+def test_a_defect_in_a_slash_command_is_reported_and_the_conversation_goes_on(
+    chat: ChatScreen, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MENTIS_STATE", str(tmp_path / "state"))
+
+    def broken(_chat: object, name: str, _words: str) -> bool:
+        raise ZeroDivisionError(name)
+
+    monkeypatch.setattr(chat_loop, "run_command", broken)
+    assert chat("/why\r", "Hello\r", CTRL_D) == 0
+    (report,) = (tmp_path / "state").iterdir()
+    assert "this is a defect in Mentis: ZeroDivisionError: why" in chat.stream.everything
+    assert "command: mentis chat /why" in report.read_text(encoding="utf-8")
+    assert history(chat.home) == ["Hello", "One."]
+
+
 def test_an_answer_is_asked_for_again_gone_back_to_said_anew_and_taken_back(
     chat: ChatScreen,
 ) -> None:

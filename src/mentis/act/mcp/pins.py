@@ -5,13 +5,19 @@ it is what the model is told.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from mentis.act.registry import spec_digest
 from mentis.values.act import ActSpec
 from mentis.values.digest import Digest
+from mentis.values.entry import Entry
+from mentis.values.json import JsonObject
 
 from .declared import FirstUse
 from .told import PinChange
+
+PIN = "pin"  # of the marks that say which definitions are trusted
+KIND = "tool"  # of the entries that say so
 
 
 def compare(
@@ -41,3 +47,12 @@ def reason_of(change: PinChange) -> str:
                 f"the definition of {change.name} is not the one that was trusted: it was"
                 f" {change.before} and is {change.digest} now"
             )
+
+
+def granted_digest(entry: Entry) -> tuple[str, Digest]:
+    """The tool, and which definition of it is trusted by this entry; "" for neither."""
+    told = entry.body.get("tool")
+    tool = cast("JsonObject", told if isinstance(told, Mapping) else {})
+    if tool.get("verdict") not in ("pinned", "approved"):
+        return "", ""
+    return str(tool.get("name") or ""), str(tool.get("digest") or "")

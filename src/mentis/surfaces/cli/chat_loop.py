@@ -16,6 +16,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+import click
+
 from mentis.errors import MentisError
 from mentis.record.threads import is_message, told_turns
 from mentis.settings.settings import SettingsModel
@@ -26,6 +28,7 @@ from mentis.values.reply import TextDelta
 from .approval_talk import TurnMaker, hold_turn
 from .chat_commands import COMMANDS, argument_names, run_command
 from .chat_terminal import ChatTerminal, WordChoice, open_terminal
+from .crash import tell_defect
 from .options import call_parts, given_message
 from .output import say, show_error
 from .persona import show_update
@@ -192,13 +195,23 @@ class ChatTalk:
         self.talk.hush(quiet)
         try:
             if command is not None:
-                return run_command(self, command[1].lower(), (command[2] or "").strip())
+                return self._command(command[1].lower(), (command[2] or "").strip())
             self._send(text.removeprefix("/") if text.startswith(_NO_COMMAND) else text)
         except MentisError as error:  # it is told, and the conversation goes on
             show_error(error)
         except KeyboardInterrupt:
             say("stopped")
         return True
+
+    def _command(self, name: str, words: str) -> bool:
+        """Whether a turn was made of it. A defect in one command does not end the conversation."""
+        try:
+            return run_command(self, name, words)
+        except (MentisError, EOFError, click.Abort, click.ClickException):
+            raise
+        except Exception as error:  # noqa: BLE001 - as at the edge of a command: it is reported
+            tell_defect(error, ["chat", f"/{name}"])
+            return False
 
     def _send(self, text: str) -> None:
         chosen = self.options

@@ -12,7 +12,20 @@ from pathlib import Path
 
 from mentis.net.redact import redact
 
+from .logs import log_defect, logs_json
+from .output import say
+
 _SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+
+
+def tell_defect(error: Exception, args: list[str]) -> None:
+    """Write the report, and say where it is."""
+    report = write_report(error, args)
+    if logs_json():
+        log_defect(error, report)
+        return
+    say(f"mentis: this is a defect in Mentis: {type(error).__name__}: {error}")
+    say(f"The full report is in {report}")
 
 
 def write_report(error: Exception, args: list[str]) -> Path:

@@ -15,7 +15,7 @@ import click
 
 from mentis.errors import MentisError, UsageError
 
-from .logs import log_defect, log_error, log_scope, log_usage, logs_json
+from .logs import log_error, log_scope, log_usage, logs_json
 from .notices import told_notices
 from .output import STOPPED, say, say_all, show_error
 
@@ -267,6 +267,8 @@ def _show_usage(error: click.ClickException, args: list[str]) -> None:
 
 
 def _tell(error: Exception, args: list[str]) -> None:
+    from .crash import tell_defect
+
     match error:
         case click.Abort():
             say("stopped")
@@ -277,15 +279,4 @@ def _tell(error: Exception, args: list[str]) -> None:
         case OSError(errno=errno.ENOSPC):
             say(f"mentis: {error}")
         case _:
-            _report(error, args)
-
-
-def _report(error: Exception, args: list[str]) -> None:
-    from .crash import write_report
-
-    report = write_report(error, args)
-    if logs_json():
-        log_defect(error, report)
-        return
-    say(f"mentis: this is a defect in Mentis: {type(error).__name__}: {error}")
-    say(f"The full report is in {report}")
+            tell_defect(error, args)
