@@ -12,7 +12,7 @@ from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 from mentis.values.trust import Trust
-from mentis.values.turn import Role, Turn
+from mentis.values.turn import Role, Turn, TurnOrigin
 
 from .conftest import Desk
 
@@ -170,6 +170,8 @@ def test_a_greeting_of_the_persona_is_its_last_word_before_what_was_said() -> No
         ("assistant", "I do."),
         ("assistant", "Ahoy."),
     ]
+    elsewhere = replace(said("assistant", "Welcome."), origin=TurnOrigin(1))
+    assert texts(opened(HISTORY, persona=bo, history=(elsewhere,))) == [("assistant", "Welcome.")]
     begun = opened(HISTORY, BRIDGE, persona=bo, history=(said("assistant", "Hello!"),))
     assert [role for role, _ in texts(begun)] == ["assistant", "user", "assistant"]
 

@@ -13,7 +13,7 @@ from mentis.values.entry import Draft
 from mentis.values.mark import Mark
 from mentis.values.part import MediaPart, ProviderState, TextPart, ToolCallPart, ToolResultPart
 from mentis.values.trust import Trust
-from mentis.values.turn import Turn
+from mentis.values.turn import Turn, TurnOrigin
 from mentis.values.turn_writes import TurnWrites, emptied
 
 NOTE = Draft("note", "test", {"n": 1})
@@ -205,6 +205,17 @@ def test_the_last_turning_points_come_with_their_numbers(ledger: LedgerStore) ->
         (3, replace(said("1 anew"), replaces=2)),
     )
     assert ledger.turning_points("ada", "s", 0, before=4) == ()
+
+
+def test_what_was_imported_is_noted_as_what_it_is(ledger: LedgerStore) -> None:
+    origin = TurnOrigin(1, 'Lena", "origin', "June 2, 2024 3:04pm")
+    plain = replace(said("a"), origin=origin)
+    kept = [plain, replace(plain, author="Max"), replace(plain, replaces=0)]
+    kept += [replace(plain, kind="hidden"), replace(plain, kind="undo", replaces=1)]
+    for turn in kept:
+        ledger.add_turn("ada", "s", turn)
+    assert ledger.turns("ada", "s") == tuple(kept)
+    assert [n for n, _ in ledger.turning_points("ada", "s", 9, before=9)] == [2, 4]
 
 
 def test_a_stretch_of_a_conversation_is_what_stands_between_its_ends(ledger: LedgerStore) -> None:

@@ -28,6 +28,7 @@ from mentis.prompts.personas import Personas
 from mentis.prompts.prompts import Prompts
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import Home, find_home
+from mentis.talk.imports import free_name, store_conversation, withdraw_conversation
 from mentis.values.cognition import REVIEW
 from mentis.values.entry import Draft
 from mentis.values.json import JsonObject
@@ -46,7 +47,8 @@ _RECORD, _FOLDER = "import.json", "imports"
 @dataclass(frozen=True, slots=True)
 class HomeImport(Value):
     """An import that was made, or taken back (`undone`); `entry` is where the record says so.
-    `files` are of the home, by their place in it; `memories` are ids, by persona.
+    `files` are of the home, by their place in it; `memories` are ids, by persona, and `sessions`
+    the conversations that it made, by persona.
     """
 
     number: int
@@ -57,6 +59,7 @@ class HomeImport(Value):
     personas: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     memories: tuple[tuple[str, str], ...] = ()
+    sessions: tuple[tuple[str, str], ...] = ()
 
 
 def plan_file_import(
@@ -65,8 +68,9 @@ def plan_file_import(
     """What importing a file or folder would do; nothing is written. BadInput for what is not
     recognised.
     """
-    arrival = recognise(ImportSource(Path(file)), persona, _limits(home, parts))
+    source = ImportSource(Path(file))
     with Personas.open(home, parts=parts) as personas:
+        arrival = recognise(source, persona, _limits(home, parts), personas)
         _check(arrival, personas, home, parts)
     return arrival.plan
 
@@ -76,9 +80,9 @@ def import_file(
 ) -> HomeImport:
     """Import a file or folder as one change; `undo_import` takes it back. The original is kept."""
     source = ImportSource(Path(file))
-    arrival = recognise(source, persona, _limits(home, parts))
     place = find_home(Path(home))
     with _locked(place), Personas.open(home, parts=parts) as personas:
+        arrival = recognise(source, persona, _limits(home, parts), personas)
         _check(arrival, personas, home, parts)
         made = HomeImport(
             _next(place),
@@ -87,6 +91,7 @@ def import_file(
             personas=tuple(one.id for one in arrival.personas),
             files=tuple(arrival.files),
             memories=tuple((one.id, each.id) for one in arrival.personas for each in one.memories),
+            sessions=_free_sessions(arrival, personas),
         )
         folder, original = _folder(place, made.number), source.original()
         folder.mkdir(parents=True, mode=0o700)
@@ -95,7 +100,7 @@ def import_file(
         try:
             return _make(place, made, arrival, personas=personas, parts=parts)
         except BaseException:
-            _take_back(place, made, parts)
+            _take_back(place, made, personas, parts)
             raise
 
 
@@ -108,7 +113,21 @@ def undo_import(home: str | Path, *, parts: Parts | None = None) -> HomeImport:
         standing = [one for one in _imports(place) if one.state != "undone"]
         if not standing:
             raise UsageError("there is no import to undo", hint="nothing was changed")
-        return _take_back(place, standing[-1], parts)
+        with Personas.open(home, parts=parts) as personas:
+            return _take_back(place, standing[-1], personas, parts)
+
+
+def _free_sessions(arrival: ImportArrival, personas: Personas) -> tuple[tuple[str, str], ...]:
+    """A name that no session of its persona has, for each conversation."""
+    found: list[tuple[str, str]] = []
+    taken: dict[str, set[str]] = {}
+    for persona_id, one in arrival.conversations:
+        if persona_id not in taken:
+            taken[persona_id] = set(personas.record(persona_id).sessions())
+        name = free_name(one.name, taken[persona_id])
+        taken[persona_id].add(name)
+        found.append((persona_id, name))
+    return tuple(found)
 
 
 def _limits(home: str | Path, parts: Parts | None) -> ArrivalLimits:
@@ -161,9 +180,13 @@ def _make(
         if one.memories:
             with open_memories(place.path, one.id, parts) as memories:
                 memories.import_lines(write_lines(one.memories))
+    for (persona_id, session), (_, held) in zip(made.sessions, arrival.conversations, strict=True):
+        record = personas.record(persona_id)
+        store_conversation(record, held, session=session, imported=made.number, source=plan.digest)
     told: JsonObject = {"what": "import", "file": plan.file, "digest": plan.digest}
     told |= {"format": f"{plan.format} {plan.version}".strip(), "blocks": len(made.blocks)}
     told |= {"files": len(made.files), "memories": len(made.memories)}
+    told |= {"sessions": len(made.sessions)} if made.sessions else {}
     who = plan.persona or personas.ids()[0]
     entry = personas.note(who, Draft("persona", "owner", {"persona": told}))
     return _keep(place, replace(made, entry=entry, state="done"))
@@ -180,7 +203,11 @@ def _make_persona(one: PersonaArrival, personas: Personas, words: str) -> None:
             memory.write(name, text, words=f"{words}{REVIEW}", force=True)
 
 
-def _take_back(place: Home, made: HomeImport, parts: Parts | None) -> HomeImport:
+def _take_back(
+    place: Home, made: HomeImport, personas: Personas, parts: Parts | None
+) -> HomeImport:
+    for persona_id, session in made.sessions:
+        withdraw_conversation(personas.record(persona_id), session)
     for persona_id in (one for one in made.personas if place.persona(one).exists()):
         mine = [memory_id for one, memory_id in made.memories if one == persona_id]
         with open_memories(place.path, persona_id, parts) as memories:

@@ -10,10 +10,11 @@ from typing import Literal, TypeAlias
 
 from mentis.library.edit import BlockLayer
 from mentis.values.cognition import Memory
+from mentis.values.imported import ImportedConversation
 from mentis.values.value import Value
 
 ImportFormat: TypeAlias = Literal[
-    "character card", "lorebook", "agent workspace", "agent instructions", "skills"
+    "character card", "lorebook", "chat", "agent workspace", "agent instructions", "skills"
 ]
 _NO_ID = re.compile(r"[^a-z0-9]+")
 _LONGEST_ID = 40  # so that the ids of its blocks, which begin with it, are not too long
@@ -77,12 +78,15 @@ class PersonaArrival:
 
 @dataclass(frozen=True, slots=True)
 class ImportArrival:
-    """What is to be written, beside its plan. `files` are of the home, by their place in it."""
+    """What is to be written, beside its plan. `files` are of the home, by their place in it;
+    `conversations` are each of the persona with that id.
+    """
 
     plan: HomeImportPlan
     personas: tuple[PersonaArrival, ...] = ()
     blocks: Mapping[str, BlockLayer] = field(default_factory=dict[str, BlockLayer])
     files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    conversations: tuple[tuple[str, ImportedConversation], ...] = ()
 
 
 @dataclass(slots=True)

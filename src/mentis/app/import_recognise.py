@@ -6,12 +6,14 @@ from typing import cast
 
 from mentis.errors import BadInput
 from mentis.exchange.cards import KEYWORDS, card_in_picture, is_card, read_card, read_json
+from mentis.exchange.chats import is_chat, read_chat
 from mentis.exchange.lorebooks import lorebook_dialect, read_lorebook
 from mentis.exchange.png_text import is_png, with_texts
-from mentis.prompts.personas import LARGEST_PICTURE
+from mentis.prompts.personas import LARGEST_PICTURE, Personas
 from mentis.values.json import JsonObject
 
 from .import_card import card_draft
+from .import_chat import chat_draft, chat_persona
 from .import_lore import add_lorebook
 from .import_plan import ArrivalDraft, ArrivalLimits, HomeImportPlan, ImportArrival, id_of
 from .import_source import ImportSource
@@ -20,13 +22,17 @@ from .import_workspace import workspace_arrival
 _CARD_IN_ZIP = "card.json"
 _LARGEST_CARD = 20_000_000
 _KNOWN = (
-    "character cards (JSON, PNG, CHARX), lorebooks (JSON), folders or zip files with SKILL.md,"
-    " SOUL.md or AGENTS.md"
+    "character cards (JSON, PNG, CHARX), lorebooks (JSON), chats of SillyTavern (JSONL), folders or"
+    " zip files with SKILL.md, SOUL.md or AGENTS.md"
 )
 
 
-def recognise(source: ImportSource, persona: str, limits: ArrivalLimits) -> ImportArrival:
-    """What becomes of it; BadInput where nothing is recognised."""
+def recognise(
+    source: ImportSource, persona: str, limits: ArrivalLimits, personas: Personas
+) -> ImportArrival:
+    """What becomes of it; BadInput where nothing is recognised. `personas` are those of the home:
+    a chat is of one of them.
+    """
     if is_png(source.data):
         found = card_in_picture(source.data)
         if found is None:
@@ -41,6 +47,8 @@ def recognise(source: ImportSource, persona: str, limits: ArrivalLimits) -> Impo
         return arrival
     if source.is_zip or source.is_folder:
         raise _unknown(source)
+    if is_chat(source.data):
+        return _chat(source, persona, personas)
     document = read_json(source.data, source.name)
     if lorebook_dialect(document) is not None:
         return _book(source, cast("JsonObject", document), persona)
@@ -103,6 +111,24 @@ def _book(source: ImportSource, document: JsonObject, persona: str) -> ImportArr
         shown=(f"description: {book.description}",) if book.description else (),
     )
     return ImportArrival(plan, blocks=draft.blocks)
+
+
+def _chat(source: ImportSource, persona: str, personas: Personas) -> ImportArrival:
+    chat, draft = read_chat(source.data), ArrivalDraft()
+    whose = chat_persona(chat, personas, persona)
+    conversation = chat_draft(chat, whose, source.stem, draft)
+    plan = HomeImportPlan(
+        file=source.name,
+        digest=source.original().digest,
+        format="chat",
+        version="SillyTavern",
+        name=source.stem,
+        persona=whose.id,
+        parts=tuple(draft.parts),
+        losses=tuple(draft.losses),
+        shown=tuple(draft.shown),
+    )
+    return ImportArrival(plan, conversations=((whose.id, conversation),))
 
 
 def _take_picture(picture: bytes, draft: ArrivalDraft) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 
 from mentis.errors import ComposeError
 from mentis.ports.token_counter import TokenCounter
@@ -87,6 +87,7 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     continuation: tuple[Turn, ...] = (),
 ) -> Composition:
     """Choose, fill and order the blocks, then add as much history as fits."""
+    persona = _before(persona, history)
     occasion = _occasion(variant, persona, mode_named(mode), policies)
     memo = memo_for(occasion, library, persona, profile, computed, counter, secret)
     facts = Facts(persona, profile, now, occasion.language, library.words, secret)
@@ -120,6 +121,18 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     request = _opened(_request(scene, matter, plan, kept, profile=profile), opening)
     request = replace(request, words=_words(memo, facts))
     return Composition(request, trace, matter.revealed, recalled.candidates)
+
+
+def _before(persona: Persona, history: tuple[Turn, ...]) -> Persona:
+    """Without its greeting where the conversation began elsewhere, with first words of its own."""
+    elsewhere = bool(history) and history[0].origin is not None
+    return _without_greeting(persona) if elsewhere and persona.greeting else persona
+
+
+@lru_cache(maxsize=16)
+def _without_greeting(persona: Persona) -> Persona:
+    """One object for as long as it is asked for: memos go by it."""
+    return replace(persona, greeting="")
 
 
 def _occasion(variant: str, persona: Persona, mode: Mode, policies: Policies) -> Occasion:

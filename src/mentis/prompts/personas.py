@@ -21,9 +21,9 @@ from mentis.home.ledger import open_ledger
 from mentis.home.parts import Parts
 from mentis.home.persona import open_memory, read_persona
 from mentis.home.system import RandomIds, SystemClock
-from mentis.ledger.chain import make_stamp
 from mentis.library.load import load_persona, shipped_persona, shipped_personas
 from mentis.library.memory.files import PersonaMemory, require_newest
+from mentis.record.agent_record import AgentRecord
 from mentis.settings.change import SettingChange, open_settings
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import Home, find_home
@@ -271,11 +271,13 @@ class Personas(DatabaseHolder):
 
     def note(self, persona_id: str, draft: Draft) -> int:
         """Append an entry about a persona to its record; its index."""
+        return self.record(persona_id).append(draft.kind, draft.body, source=draft.source).index
+
+    def record(self, persona_id: str) -> AgentRecord:
+        """What the persona said and did, to be added to."""
         agent = f"{self._settings.model.name or self._home.name}/{persona_id}"
         ledger = open_ledger(self._settings, self._database, self._parts.variables)
-        stamp = make_stamp(self._clock.now, self._ids.salt, self._clock.uptime)
-        (entry,) = ledger.append(agent, [draft], stamp)
-        return entry.index
+        return AgentRecord(agent, ledger, self._clock, self._ids)
 
     def create(
         self,

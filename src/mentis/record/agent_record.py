@@ -74,6 +74,10 @@ class AgentRecord:
         """The last entries, the oldest first."""
         return self.ledger.latest(self.agent, count, kind=kind)
 
+    def sessions(self) -> tuple[str, ...]:
+        """The names of all sessions, the oldest first."""
+        return self.ledger.sessions(self.agent)
+
     def turns(self, session: str) -> tuple[Turn, ...]:
         """All turns of one session, in their order."""
         return self.ledger.turns(self.agent, session)

@@ -44,10 +44,10 @@ _THESE_TURNS = (
 # All but what was said, whole and next, as most is; quotes in a text are written otherwise.
 _NOTED = """
 SELECT number, turn FROM turns WHERE agent = ? AND session = ? AND number >= ? AND number < ?
-AND turn NOT LIKE ? AND turn NOT LIKE ? ORDER BY number
+AND turn NOT LIKE ? AND turn NOT LIKE ? AND turn NOT LIKE ? ORDER BY number
 """
 _PLAIN = '%"state":"complete","kind":"said","replaces":null,"until":null'
-_PLAINS = (f"{_PLAIN}}}", f'{_PLAIN},"author":"%"}}')
+_PLAINS = (f"{_PLAIN}}}", f'{_PLAIN},"author":"%"}}', f'{_PLAIN}%,"origin":{{%}}}}')
 _MOST_TURNS = 2**31 - 1
 # From one name to the next in the index, each by its first turn: long talks are not walked through.
 _SESSIONS = """

@@ -168,9 +168,13 @@ def undo_exchange(record: AgentRecord, session: str) -> Entry:
     It blocks.
     """
     turns = record.turns(session)
-    number, replaced = len(turns), _last_message(turns, session)
-    turn = Turn("user", (TextPart(""),), kind="undo", replaces=replaced)
-    told = {"session": session, "number": number, "inner": UNDO, "replaces": replaced}
+    return append_undo(record, session, len(turns), replaces=_last_message(turns, session))
+
+
+def append_undo(record: AgentRecord, session: str, number: int, *, replaces: int) -> Entry:
+    """Tell nothing any more from the turn `replaces` on, as the turn `number` says. It blocks."""
+    turn = Turn("user", (TextPart(""),), kind="undo", replaces=replaces)
+    told = {"session": session, "number": number, "inner": UNDO, "replaces": replaces}
     body: dict[str, object] = {
         "turn": told,
         "digests": {"instruction": digest(b"")},

@@ -13,10 +13,21 @@ from .value import LATE, Value
 Role: TypeAlias = Literal["user", "assistant"]
 TurnState: TypeAlias = Literal["pending", "complete", "interrupted", "failed"]
 # What was said, and what the agent keeps beside it: what it thought, what a talk came to, its name,
-# that the end of it was taken back.
-TurnKind: TypeAlias = Literal["said", "thought", "summary", "title", "undo"]
+# that the end of it was taken back, what another program kept and told no model.
+TurnKind: TypeAlias = Literal["said", "thought", "summary", "title", "undo", "hidden"]
 GUEST = "guest"
 _NO_NAME = frozenset(":()[]{}<>|\"'`*#")  # what could end a name, or pass for more than one
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOrigin(Value):
+    """Where a turn comes from that was not said here: the number of its import, and the name and
+    the time that the file gives, which nobody here has measured.
+    """
+
+    imported: int
+    name: str = ""
+    time: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +39,7 @@ class Turn(Value):
     A message that `replaces` a number is told instead of that turn and all after it, which stay
     where they are; in the place of an `undo` nothing is told. A summary stands for what was told
     before the turn `until`. Only of a guest's words there is an `author`: all others of a user are
-    the owner's.
+    the owner's. What was imported has an `origin`.
     """
 
     role: Role
@@ -39,6 +50,7 @@ class Turn(Value):
     replaces: int | None = None
     until: int | None = None
     author: str = field(default="", metadata=LATE)
+    origin: TurnOrigin | None = field(default=None, metadata=LATE)
 
     @property
     def text(self) -> str:

@@ -32,4 +32,4 @@ class TurnWrites(Value):
 
 def emptied(turn: Turn) -> Turn:
     """The rest of a turn that was erased: its place, and what it takes the place of."""
-    return replace(turn, parts=(), author="")
+    return replace(turn, parts=(), author="", origin=None)

@@ -25,23 +25,24 @@ if TYPE_CHECKING:
     "persona",
     default="",
     metavar="ID",
-    help="The id of the new persona; of a lorebook, who alone is told it.",
+    help="The id of the new persona; of a lorebook, who alone is told it; of a chat, whose it is.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show the plan: nothing is written.")
 @click.option("--undo", is_flag=True, help="Take back the newest import that still stands.")
 @home_option
 @prints_report
 def import_(file: Path | None, *, persona: str, dry_run: bool, undo: bool) -> Report:
-    """Move in from another program: what you had there becomes personas, blocks and skills.
+    """Move in from another program: what you had there becomes yours here.
 
     What FILE is, is seen from its bytes: a character card V1, V2 or V3 as JSON, as a PNG picture
-    or as CHARX; a lorebook of SillyTavern, of a card, of NovelAI, Agnai or Risu. FILE may also be a
-    folder, or a zip file of one: skills (SKILL.md), instructions (AGENTS.md, CLAUDE.md), or an
-    agent's workspace with a SOUL.md and what belongs to it. The plan says what becomes what, what
-    is not done as the other program does it, and what is only shown. It is one change, and --undo
-    takes it back; the original stays in imports/ of the home. What comes so counts as `reference`,
-    not as your own words, until you have read it and say `mentis persona promote ID`. Scripts and
-    patterns in it are never run.
+    or as CHARX; a lorebook of SillyTavern, of a card, of NovelAI, Agnai or Risu; a chat of
+    SillyTavern as JSONL. FILE may also be a folder, or a zip file of one: skills (SKILL.md),
+    instructions (AGENTS.md, CLAUDE.md), or an agent's workspace with a SOUL.md and what belongs to
+    it. The plan says what becomes what, what is not done as the other program does it, and what is
+    only shown. It is one change, and --undo takes it back; the original stays in imports/ of the
+    home. What comes so counts as `reference`, not as your own words, until you have read it and say
+    `mentis persona promote ID`; what was said in a chat stays untrusted. Scripts and patterns in it
+    are never run.
     """
     from mentis.app.home_import import import_file, plan_file_import, undo_import
 
@@ -73,6 +74,10 @@ def _next_steps(made: HomeImport) -> Iterator[Text]:
     found = (quantity(len(made.blocks), "block"), quantity(len(made.files), "file"))
     name = persona or " and ".join(one for one in found if not one.startswith("0 "))
     yield Note(f"imported as {name} [entry {made.entry}]; to take it back: mentis import --undo")
+    for whose, session in made.sessions[:1]:
+        yield Note(f"read it: mentis sessions show {session} --persona {whose}")
+        yield Note(f"talk on: mentis chat --persona {whose} --session {session}")
+        return
     if not persona:
         yield Note("see it: mentis prompts list, mentis prompts lore WORDS, mentis skills list")
         return
@@ -82,4 +87,6 @@ def _next_steps(made: HomeImport) -> Iterator[Text]:
 
 def _undone(made: HomeImport) -> Report:
     text = f"import {made.number} of {made.plan.file} is taken back; what it made is kept"
-    return Report(made, Note(f"{text} in imports/{made.number:04}/ beside the original"))
+    place = f"in imports/{made.number:04}/ beside the original"
+    said = "; what was said stays in the record, and is no longer told" if made.sessions else ""
+    return Report(made, Note(f"{text} {place}{said}"))

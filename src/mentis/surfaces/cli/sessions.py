@@ -21,7 +21,7 @@ from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.app.agent import Agent
-    from mentis.values.turn import Turn
+    from mentis.values.turn import Turn, TurnOrigin
 
 session_argument = click.argument("session", default="main", required=False)
 
@@ -249,9 +249,16 @@ def _words(turn: Turn) -> str:
     return "\n".join(lines)
 
 
+def _origin(origin: TurnOrigin, *, named: bool) -> str:
+    """Where it comes from, with the name and the time that the file gives."""
+    name = "" if named else origin.name
+    return ", ".join(filter(None, (f"import {origin.imported}", name, origin.time)))
+
+
 def _note(turn: Turn, *, counts: bool) -> str:
     said = [] if turn.kind == "said" else [turn.kind]
     said += [guest_name(turn.author)] if turn.author else []
+    said += [] if turn.origin is None else [_origin(turn.origin, named=bool(turn.author))]
     said += [] if turn.state == "complete" else [turn.state]
     said += [] if turn.parts else ["erased"]
     said += [] if counts else ["replaced"]
