@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         undo_import,
     )
     from .app.home_restore import RestoreResult, restore_home
+    from .app.persona_commits import PersonaCommits, open_persona_commits
     from .record.adoption import Adoption, adopt_home
     from .tools.reach import HomeReach, list_reach, revoke_reach
 
@@ -29,12 +30,14 @@ _HOMES = {
     "HomeImport": "app.home_import",
     "HomeImportPlan": "app.home_import",
     "HomeReach": "tools.reach",
+    "PersonaCommits": "app.persona_commits",
     "RestoreResult": "app.home_restore",
     "adopt_home": "record.adoption",
     "backup_home": "app.home_backup",
     "import_file": "app.home_import",
     "list_backups": "app.home_backup",
     "list_reach": "tools.reach",
+    "open_persona_commits": "app.persona_commits",
     "plan_file_import": "app.home_import",
     "restore_home": "app.home_restore",
     "revoke_reach": "tools.reach",
@@ -48,12 +51,14 @@ __all__ = (
     "HomeImport",
     "HomeImportPlan",
     "HomeReach",
+    "PersonaCommits",
     "RestoreResult",
     "adopt_home",
     "backup_home",
     "import_file",
     "list_backups",
     "list_reach",
+    "open_persona_commits",
     "plan_file_import",
     "restore_home",
     "revoke_reach",

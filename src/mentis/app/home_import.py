@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mentis.codec.forms import from_json, to_json
-from mentis.codec.media_types import type_of
 from mentis.disk.atomic import unwritable, write_atomic
 from mentis.disk.bounded import read_bounded
 from mentis.disk.inside import inside
@@ -193,10 +192,9 @@ def _make(
 
 
 def _make_persona(one: PersonaArrival, personas: Personas, words: str) -> None:
-    path = personas.create(one.id, name=one.name, fields=one.fields)
+    personas.create(one.id, name=one.name, fields=one.fields)
     if one.picture is not None:
-        ending = {"image/jpeg": "jpg", "image/webp": "webp"}.get(type_of(one.picture), "png")
-        write_atomic(path.with_name(f"avatar.{ending}"), one.picture)
+        personas.put_picture(one.id, one.picture)
     if one.files:
         memory = personas.memory(one.id)
         for name, text in one.files.items():

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import cast
 
+from mentis.codec.media_types import type_of
 from mentis.errors import BadInput
 from mentis.exchange.cards import KEYWORDS, card_in_picture, is_card, read_card, read_json
 from mentis.exchange.chats import is_chat, read_chat
 from mentis.exchange.lorebooks import lorebook_dialect, read_lorebook
 from mentis.exchange.png_text import is_png, with_texts
-from mentis.prompts.personas import LARGEST_PICTURE, Personas
+from mentis.prompts.personas import LARGEST_PICTURE, PICTURE_TYPES, Personas
 from mentis.values.json import JsonObject
 
 from .import_card import card_draft
@@ -134,7 +135,9 @@ def _chat(source: ImportSource, persona: str, personas: Personas) -> ImportArriv
 def _take_picture(picture: bytes, draft: ArrivalDraft) -> None:
     if is_png(picture):  # without the card in it, which is kept in the original
         picture = with_texts(picture, {}, without=KEYWORDS)
-    if len(picture) > LARGEST_PICTURE:
+    if type_of(picture) not in PICTURE_TYPES:
+        draft.lose("picture", "it is no PNG, JPEG, WebP or GIF; kept in the original")
+    elif len(picture) > LARGEST_PICTURE:
         draft.lose("picture", f"it has more than {LARGEST_PICTURE} bytes; kept in the original")
     else:
         draft.picture = picture

@@ -10,6 +10,7 @@ import math
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from mentis.home.ledger import open_ledger, open_postgres
 from mentis.home.parts import Parts
 from mentis.home.system import RandomIds, SystemClock
 from mentis.ledger.chain import format_time, make_stamp
+from mentis.ports.blob_store import BlobStore
 from mentis.ports.clock import Clock
 from mentis.ports.embedder import Embedder
 from mentis.ports.ids import Ids
@@ -40,11 +42,14 @@ from mentis.recall.memory.secrets_found import secrets_in
 from mentis.settings.sections import MemoriesSettings
 from mentis.settings.settings import Settings
 from mentis.settings.sources import load_settings
-from mentis.stores.files.home import find_home
+from mentis.stores.files.blobs import FileBlobs
+from mentis.stores.files.home import Home, find_home
 from mentis.stores.postgres.memories import PostgresMemories
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.memories import SqliteMemories
+from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.values.cognition import Memory, Screening
+from mentis.values.digest import Digest
 from mentis.values.entry import Draft, Entry
 from mentis.values.memories import (
     EVERYTHING_PUBLIC,
@@ -65,6 +70,7 @@ from mentis.values.memory_kind import MemoryKind
 from mentis.values.trace import Degradation
 from mentis.values.trust import Trust
 
+from .committed import forget_committed, keep_committed, read_committed
 from .draft import check_draft, check_whole, memory_from
 from .fill import Progress, VectorFiller
 from .gatekeeper import NOBODY, Gatekeeper, is_outside
@@ -96,6 +102,8 @@ class MemoryParts:
     settings: MemoriesSettings = _DEFAULTS
     stepped_down: Callable[[], tuple[Degradation, ...]] = tuple
     folder: Path | None = None  # for what is made from the store and can be made anew
+    # Takes a memory out of the commits of a persona.
+    forget_committed: Callable[[str, str], None] | None = None
 
 
 def open_memories(
@@ -129,6 +137,9 @@ def open_memory_parts(settings: Settings, database: Database, parts: Parts) -> M
         screener=parts.screener or HomeScreener(database.path.parent),
         settings=settings.model.memories,
         folder=database.path.parent / FOLDER,
+        forget_committed=partial(
+            forget_committed, SqliteRevisions(database), FileBlobs(Home(database.path.parent).blobs)
+        ),
         stepped_down=tuple if parts.embedder or found is None else found.stepped_down,
     )
 
@@ -276,6 +287,8 @@ class Memories(Closeable):
     def forget(self, memory_id: str) -> Memory:
         """Gone for good: the text, its vectors and what was searched by. Returns what it was."""
         memory = self.get(memory_id)
+        if self._tools.forget_committed is not None:
+            self._tools.forget_committed(self.agent.rpartition("/")[2], memory_id)
         self._store.forget(self.agent, memory_id)
         self._searchable.drop()
         return memory
@@ -386,6 +399,30 @@ class Memories(Closeable):
             if not looked.quarantined:
                 freed.append(self._change(memory, looked))
         return tuple(freed)
+
+    def committed(self, blobs: BlobStore) -> dict[str, Digest]:
+        """All memories as they are now, for a commit of the persona: digests by id."""
+        return keep_committed(blobs, self._store.memories(self.agent))
+
+    def restore(self, blobs: BlobStore, committed: Mapping[str, Digest]) -> tuple[str, ...]:
+        """Make the memories those of a commit; returns what could not be brought back, in words.
+
+        What was kept since is let go: commit it before. What screening keeps back now stays so.
+        """
+        lost: list[str] = []
+        there = {one.id: one for one in self._store.memories(self.agent)}
+        for memory_id in there.keys() - committed.keys():
+            self._store.forget(self.agent, memory_id)
+        for memory_id, digest in committed.items():
+            old, now = read_committed(blobs, digest), there.get(memory_id)
+            if old is None:
+                lost.append(f"memory {memory_id} was forgotten since")
+            elif now is not None and now.quarantined and not old.quarantined:
+                lost.append(f"memory {memory_id} is in quarantine now, and stays there")
+            elif old != now:
+                self._store.remember(self.agent, old)
+        self._searchable.drop()
+        return tuple(lost)
 
     def hygiene(self) -> tuple[HygieneFinding, ...]:
         return inspect(self._store.memories(self.agent))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Self, cast
 
 from mentis.codec.media_types import type_of
 from mentis.codec.toml import read_text
@@ -28,9 +28,11 @@ from mentis.settings.change import SettingChange, open_settings
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import Home, find_home
 from mentis.stores.sqlite.database import Database
+from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.values.cognition import trust_of
 from mentis.values.digest import digest
 from mentis.values.entry import Draft
+from mentis.values.json import JsonObject
 from mentis.values.persona import Persona
 from mentis.values.persona_draft import PersonaDraft
 from mentis.values.trust import Trust
@@ -52,6 +54,7 @@ _PICTURES = {
     "gif": "image/gif",
 }
 LARGEST_PICTURE = 2 * 1024 * 1024
+PICTURE_TYPES = frozenset(_PICTURES.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +281,32 @@ class Personas(DatabaseHolder):
         agent = f"{self._settings.model.name or self._home.name}/{persona_id}"
         ledger = open_ledger(self._settings, self._database, self._parts.variables)
         return AgentRecord(agent, ledger, self._clock, self._ids)
+
+    def noted(self, persona_id: str, index: int) -> JsonObject | None:
+        """What such an entry says; None where it was erased or has expired."""
+        agent = f"{self._settings.model.name or self._home.name}/{persona_id}"
+        ledger = open_ledger(self._settings, self._database, self._parts.variables)
+        entry = ledger.find(agent, index)
+        told = None if entry is None else entry.body.get("persona")
+        return cast("JsonObject", told) if isinstance(told, dict) else None
+
+    @property
+    def revisions(self) -> SqliteRevisions:
+        """The history of what is edited in this home."""
+        return SqliteRevisions(self._database)
+
+    def put_picture(self, persona_id: str, data: bytes) -> None:
+        """Put a picture in the place of the one that there is; PersonaError where it is none."""
+        endings = {kind: ending for ending, kind in reversed(_PICTURES.items())}
+        ending = endings.get(type_of(data) or "")
+        if ending is None or len(data) > LARGEST_PICTURE:
+            hint = f"a PNG, JPEG, WebP or GIF of at most {LARGEST_PICTURE} bytes"
+            raise PersonaError("that is no picture for a persona", hint=hint)
+        folder = self.path(persona_id).parent
+        write_atomic(inside(folder, f"avatar.{ending}"), data)
+        for other in _PICTURES:
+            if other != ending:
+                inside(folder, f"avatar.{other}").unlink(missing_ok=True)
 
     def create(
         self,

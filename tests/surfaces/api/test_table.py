@@ -44,6 +44,8 @@ ABSENT = {
     "give_sense_again",
     "restore_answer",  # the one that counts
     "choose_greeting",
+    "diff_persona_commits",
+    "restore_persona_commit",
     "import_home_file",
     "import_memories",
     "import_prompts",

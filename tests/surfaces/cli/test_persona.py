@@ -167,3 +167,17 @@ def test_autofill_prints_a_draft_and_writes_it_only_when_accepted(
     again = mentis("--home", home, "persona", "autofill", "knowledge", "tea", "--accept")
     assert "[[knowledge]]" in again.out
     assert 'description = "leaves and time"' in persona.read_text(encoding="utf-8")
+
+
+def test_a_persona_is_committed_compared_and_gone_back_to(mentis: Mentis, home: Path) -> None:
+    done = mentis("--home", home, "persona", "commit", "-m", "as we began", "--memories")
+    assert "commit 1: 4 files, 0 blocks, 0 memories" in done.err
+    mentis("--home", home, "persona", "files", "soul", "--text", "- I changed.")
+    assert "+- I changed." in mentis("--home", home, "persona", "diff").out
+    back = mentis("--home", home, "persona", "checkout", "1")
+    assert "back at commit 1: soul.md" in back.err
+    assert "mentis persona checkout 2" in back.err
+    assert "no difference" in mentis("--home", home, "persona", "diff", "1").out
+    listed: Any = json.loads(mentis("--home", home, "persona", "log", "--json").out)
+    assert [one["message"] for one in listed] == ["before going back to 1", "as we began"]
+    assert mentis("--home", home, "persona", "checkout", "9").code == 2

@@ -56,9 +56,11 @@ READS: dict[str, tuple[str, ...]] = {
     "memory why": ("sea",),
     "people list": ("",),
     "people show": ("Bob",),
+    "persona diff": ("",),
     "persona files": ("", "memory", "soul"),
     "persona history": ("memory", "memory --diff"),
     "persona list": ("",),
+    "persona log": ("",),
     "persona review": ("",),
     "persona show": ("",),
     "prompts check": ("",),
@@ -141,7 +143,10 @@ WRITES = ASKS | {
     "ledger settle-clock",
     *(f"memory {name}" for name in ("add", "forget", "import", "promote", "rebuild", "supersede")),
     *("models choose", "people rm", "people set"),
-    *(f"persona {name}" for name in ("greeting", "new", "promote", "reset", "undo", "use")),
+    *(
+        f"persona {name}"
+        for name in ("checkout", "commit", "greeting", "new", "promote", "reset", "undo", "use")
+    ),
     *(f"prompts {name}" for name in ("copy", "edit", "import", "new", "order", "reset", "rm")),
     *(f"prompts {name}" for name in ("toggle", "undo", "placeholder new", "placeholder rm")),
     *("routes add", "routes remove", "screening calibrate"),
@@ -231,6 +236,7 @@ def filled(disk: Path, told: Told) -> Path:
         "prompts edit last_encounter --text Again. --yes",
         "prompts placeholder new colour --default red",
         "persona files memory --text 'It rains.'",
+        "persona commit -m 'as we began'",
         "sense add 'A bird.'",
     ):
         code, _, error = told(home, line)

@@ -9,9 +9,9 @@ from mentis.library.history import ACCEPTED, undone_by
 from mentis.values.cognition import REVIEW, Revision
 from mentis.values.value import Value
 
-# How the words of a revision begin that is not its owner's: an update of the files by the agent,
-# one of its acts, or an import.
-_OWN = ("write: update ", "write: act ", "write: import ")
+# How the words of a revision begin that the agent made: an update of its files, or an act. What was
+# made from outside text is not its owner's either, whatever its words.
+_OWN = ("write: update ", "write: act ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def review_state(history: Sequence[Revision]) -> ReviewState:
         elif number := undone_by(revision):
             waiting = cleared.get(number, waiting)  # an undone reset brings the text back
             waiting = {one: waiting[one] for one in waiting if one != number}
-        elif revision.words.startswith(_OWN):
+        elif revision.words.startswith(_OWN) or from_outside(revision):
             waiting = {**waiting, revision.number: revision}
         if not waiting:
             last = ReviewState(revision.number, revision.content)

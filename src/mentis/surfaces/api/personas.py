@@ -19,6 +19,7 @@ from mentis.app.home_import import (
     plan_file_import,
     undo_import,
 )
+from mentis.app.persona_commits import PersonaCommits, open_persona_commits
 from mentis.codec.forms import to_object
 from mentis.disk.inside import inside
 from mentis.library.memory.files import MemoryChange, MemoryFile, MemoryFileWrite, PersonaMemory
@@ -27,6 +28,7 @@ from mentis.settings.change import open_settings
 from mentis.settings.persona import UpdateFrequency
 from mentis.values.cognition import Revision
 from mentis.values.persona import ExampleExchange, Expression, Persona, Trait
+from mentis.values.persona_commit import PersonaCommit, PersonaRestore
 from mentis.values.persona_draft import DraftKind, PersonaDraft
 
 from .conversations import agent_on
@@ -146,6 +148,38 @@ class ImportFileQuery(Given):
     persona: str = Field("", max_length=64, description="The id; empty: made of its name.")
 
 
+class CommitGiven(Given):
+    """What the commit is, and whether the memories belong to it."""
+
+    example: ClassVar[Example] = {"message": "as we began"}
+
+    message: str = Field(min_length=1, max_length=2000)
+    memories: bool = False
+
+
+class CommitDiffQuery(Given):
+    """The two commits; without the newer one, how the persona stands now."""
+
+    example: ClassVar[Example] = {"older": 1}
+
+    older: int | None = Field(None, ge=1)
+    newer: int | None = Field(None, ge=1)
+
+
+class CommitRestoreGiven(Given):
+    """The commit to go back to."""
+
+    example: ClassVar[Example] = {"number": 1}
+
+    number: int = Field(ge=1)
+
+
+@contextmanager
+def _commits(call: ApiCall) -> Generator[PersonaCommits]:
+    with open_persona_commits(call.home, call.persona, parts=call.desk.parts) as commits:
+        yield commits
+
+
 @contextmanager
 def _opened(call: ApiCall) -> Generator[Personas]:
     with Personas.open(call.home, parts=call.desk.parts) as personas:
@@ -261,6 +295,41 @@ def promote_persona(call: ApiCall, body: ReasonGiven) -> dict[str, object]:
     """Vouch for an imported persona: its words count as the owner's own from then on."""
     with _opened(call) as personas:
         return to_object(personas.promote(call.persona, reason=body.reason))
+
+
+# Commits
+
+
+@table.get(f"{_PERSONA}/commits", list[PersonaCommit], commands=("persona log",))
+def list_persona_commits(call: ApiCall) -> list[dict[str, object]]:
+    """List the commits of a persona, the newest first."""
+    with _commits(call) as commits:
+        return [to_object(one) for one in commits.log()]
+
+
+@table.post(
+    f"{_PERSONA}/commits", PersonaCommit, scope="edit", status=201, commands=("persona commit",)
+)
+def commit_persona(call: ApiCall, body: CommitGiven) -> dict[str, object]:
+    """Keep a persona as it stands: files, blocks for it alone, memories if asked for."""
+    with _commits(call) as commits, fits():
+        return to_object(commits.commit(body.message, memories=body.memories))
+
+
+@table.get(f"{_PERSONA}/commit-diff", DiffAnswer, commands=("persona diff",))
+def diff_persona_commits(call: ApiCall, query: CommitDiffQuery) -> dict[str, object]:
+    """Show what changed between two commits, or since one; without numbers since the newest."""
+    with _commits(call) as commits, fits():
+        return {"name": commits.persona, "diff": commits.diff(query.older, query.newer)}
+
+
+@table.post(
+    f"{_PERSONA}/commits/restore", PersonaRestore, scope="edit", commands=("persona checkout",)
+)
+def restore_persona_commit(call: ApiCall, body: CommitRestoreGiven) -> dict[str, object]:
+    """Make a persona what it was at a commit; how it stands is committed first."""
+    with _commits(call) as commits, fits():
+        return to_object(commits.restore(body.number))
 
 
 # Moving in

@@ -24,6 +24,7 @@ from .options import (
 )
 from .output import say, show_error
 from .pages import fetched, page_of, page_options, rest_note
+from .persona_commits import checkout, commit, diff, log
 from .persona_new import new
 from .report import (
     Note,
@@ -108,7 +109,8 @@ def show(persona_id: str | None) -> Report:
     return Report(found, (Note(str(path)), path.read_text(encoding="utf-8").rstrip("\n")))
 
 
-persona.add_command(new)
+for _command in (new, commit, log, diff, checkout):
+    persona.add_command(_command)
 
 
 @persona.command(epilog='For example: mentis persona autofill core_trait "stubborn" --accept')
