@@ -45,7 +45,8 @@ def test_whoever_takes_all_parts_hands_them_on_or_uses_more_than_two() -> None:
     found = [
         f"{path.relative_to(root)}: {function.name}"
         for path in sorted(root.rglob("*.py"))
-        for function, name in takers(ast.parse(path.read_text("utf-8")))
+        if "AgentParts" in (text := path.read_text("utf-8"))  # not every file is parsed
+        for function, name in takers(ast.parse(text))
         if not needs_whole(function, name)
     ]
     assert found == []

@@ -12,6 +12,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src/mentis"
 MOST_PARTICIPLES = 0.04  # of the public names
+# On one worker: the package is parsed once.
+pytestmark = pytest.mark.xdist_group("names")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What a file or a folder is, seen from its bytes and names, and what becomes of it."""
+"""Recognition of a file or a folder by its bytes and names, and what becomes of it."""
 
 from __future__ import annotations
 

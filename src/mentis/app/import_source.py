@@ -1,4 +1,4 @@
-"""What is imported: a file, a zip or a folder, read by name and within limits.
+"""Source of an import: a file, a zip or a folder, read by name and within limits.
 
 Only what a format asks for is read. Links are never followed, and a folder that is a program's own
 (`.git`, `node_modules` ...) is passed over.
