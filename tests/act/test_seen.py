@@ -233,6 +233,33 @@ def test_the_lineage_of_an_answer_is_the_least_trusted_of_what_it_was_made_from(
     assert lineage_of(blank, said=OWNER) is SELF
 
 
+@pytest.mark.parametrize("reference", [False, True])
+@pytest.mark.parametrize("trust", [OWNER, SELF, UNTRUSTED])
+@pytest.mark.parametrize(
+    "part",
+    [
+        TextPart("what was said"),
+        TextPart(" \n"),
+        ReasoningPart("what was thought"),
+        ToolCallPart("call-1", "look_up", {"at": VALUE}),
+        ToolResultPart("call-1", "look_up", "what was found"),
+        MediaPart("image", "image/png", name="map.png"),
+    ],
+)
+def test_the_lineage_of_a_conversation_is_that_of_its_pieces(
+    part: TextPart | ReasoningPart | ToolCallPart | ToolResultPart | MediaPart,
+    trust: Trust,
+    *,
+    reference: bool,
+) -> None:
+    tool = ToolDeclaration("look_up", "Looks something up.", reference=reference)
+    history = (Turn("user", (TextPart("Hi"),)), Turn("assistant", (part,), trust))
+    request = PromptRequest(tool_declarations=(tool,), conversation_history=history)
+    told = texts_in(request, said=OWNER, quoted=UNTRUSTED)
+    doubtful = any(one is UNTRUSTED and text.strip() for text, one, _ in told)
+    assert lineage_of(request, said=OWNER) is (UNTRUSTED if doubtful else SELF)
+
+
 def test_the_sources_of_untrusted_text_are_told_once_each() -> None:
     seen = seen_of([("a&amp;b", UNTRUSTED, "web"), ("c", UNTRUSTED, "web"), ("d", OWNER, "me")])
     assert seen.sources == ("web",)

@@ -7,7 +7,7 @@ the rest from beginning; what came of each is recorded all the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -82,6 +82,7 @@ class DispatchHooks:
     begun; what was begun before is ended in the record. The marks that `on_begin` makes of the
     calls are set in the transaction that writes them down; `on_outcome` is told each as it comes.
     Those that `on_media` makes of a result with media are set in the transaction of its outcome.
+    `before_judging` is done first, in the thread that judges the calls and writes them down.
     `declared` are acts that the caller executes, by name, in the place of any of the registry.
     """
 
@@ -89,6 +90,7 @@ class DispatchHooks:
     on_begin: OnBegin | None = None
     on_outcome: Callable[[Outcome], None] | None = None
     on_media: OnMedia | None = None
+    before_judging: Callable[[], object] = lambda: None
     declared: Mapping[str, ActSpec] = field(default_factory=dict[str, ActSpec])
 
 
@@ -148,13 +150,9 @@ class Dispatcher:
         batch = Batch(slots, outcomes, hooks.on_outcome, on_media=hooks.on_media)
         with batch.ensure_outcomes():
             pairs = zip(calls, places or [""] * len(calls), strict=True)
-            asked = [
-                self._deferred(call, judge, spec)
-                if (spec := hooks.declared.get(call.action.type))
-                else self._asked(call, judge, place)
-                for call, place in pairs
-            ]
-            await self.run(batch, await self._begin(batch.slots, asked, hooks))
+            found = [self._found(call, place, hooks.declared) for call, place in pairs]
+            judged = partial(map, partial(self._judged, judge), found)
+            await self.run(batch, await self._begin(batch.slots, judged, hooks))
 
     async def run(
         self, batch: Batch, ready: Sequence[tuple[Slot, ActIntent]], *, news: bool = False
@@ -182,8 +180,13 @@ class Dispatcher:
 
     # Before it is done
 
-    def _asked(self, call: ActCall, judge: Judge, place: str = "") -> Asked:
+    def _found(
+        self, call: ActCall, place: str, declared: Mapping[str, ActSpec]
+    ) -> SettledAct | ActIntent:
+        """What it would be, looked up at once: the registry may change while it is judged."""
         name = call.action.type
+        if name in declared:
+            return ActIntent(call, declared[name], spec_digest(declared[name]))
         handler, spec = self.registry.handler(name), self.registry.spec(name)
         digest = self.registry.digest(name)
         if handler is None or spec is None or digest is None:
@@ -192,14 +195,13 @@ class Dispatcher:
             return SettledAct(call, _missing(call, "", f"{place}/{name}"))
         if reason := self.registry.block_reason(name):
             return _settled(ActIntent(call, spec, digest), "unavailable", reason)
-        decision = judge_safely(judge, call, spec)
-        return self._decided(ActIntent(call, spec, digest, decision), decision)
+        return ActIntent(call, spec, digest)
 
-    def _deferred(self, call: ActCall, judge: Judge, spec: ActSpec) -> Asked:
-        decision = judge_safely(judge, call, spec)
-        return self._decided(ActIntent(call, spec, spec_digest(spec), decision), decision)
-
-    def _decided(self, begun: ActIntent, decision: Decision) -> Asked:
+    def _judged(self, judge: Judge, found: SettledAct | ActIntent) -> Asked:
+        if isinstance(found, SettledAct):
+            return found
+        decision = judge_safely(judge, found.call, found.spec)
+        begun = replace(found, decision=decision)
         if decision.verdict == "refuse":
             return _settled(begun, state_of(decision), decision.reason)
         doubtful = decision.tainted or decision.review
@@ -223,14 +225,18 @@ class Dispatcher:
         )
 
     async def _begin(
-        self, slots: Sequence[Slot], asked: Sequence[Asked], hooks: DispatchHooks
+        self, slots: Sequence[Slot], judged: Callable[[], Iterable[Asked]], hooks: DispatchHooks
     ) -> list[tuple[Slot, ActIntent]]:
-        """Write all of it down at once; what could not be is not done."""
+        """Judge them and write all of it down at once; what could not be is not done."""
         calls = [slot.call for slot in slots]
-        marks = () if hooks.on_begin is None else hooks.on_begin(calls)
-        faults = await self.record(
-            partial(self.journal.begin, asked, marks=marks, lease=hooks.lease)
-        )
+
+        def begin() -> tuple[Sequence[Asked], Sequence[MentisError | None]]:
+            hooks.before_judging()
+            asked = list(judged())
+            marks = () if hooks.on_begin is None else hooks.on_begin(calls)
+            return asked, self.journal.begin(asked, marks=marks, lease=hooks.lease)
+
+        asked, faults = await self.record(begin)
         ready: list[tuple[Slot, ActIntent]] = []
         invalid: list[tuple[Slot, SettledAct]] = []
         for slot, one, fault in zip(slots, asked, faults, strict=True):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Literal, TypeAlias
@@ -47,6 +47,7 @@ Form: TypeAlias = Literal["text", "tight", "told", "prose"]
 _FORMS: tuple[Form, ...] = ("text", "tight", "told", "prose")
 _TURNS = IdentityMemo[tuple[Told, ...]](4096)  # each turn of a conversation comes again
 _HISTORIES = IdentityMemo[tuple[Told, ...]](16)  # and all of it again with each step of a turn
+_TAINTING = IdentityMemo[bool](4096)
 _LINEAGES = IdentityMemo[Trust](64)
 
 
@@ -162,9 +163,25 @@ def lineage_of(request: PromptRequest, *, said: Trust, quoted: Trust = Trust.UNT
 
 
 def _lineage(said: Trust, quoted: Trust, request: PromptRequest) -> Trust:
-    told = texts_in(request, said=said, quoted=quoted)
+    reference = _reference(request)
+    if any(_taints(reference, turn) for turn in request.conversation_history):
+        return Trust.UNTRUSTED
+    beside = replace(request, conversation_history=())
+    told = texts_in(beside, said=said, quoted=quoted)
     levels = (trust for text, trust, _ in told if trust is Trust.UNTRUSTED and text.strip())
     return least_trusted((Trust.SELF, *levels))
+
+
+def _taints(reference: frozenset[str], turn: Turn) -> bool:
+    vouched_for = turn.lineage is not Trust.UNTRUSTED
+    if vouched_for and len(turn.parts) == 1 and type(turn.parts[0]) is TextPart:  # as most are
+        return False
+    return _TAINTING.remember(partial(_holds_untrusted, reference), turn, key=reference)
+
+
+def _holds_untrusted(reference: frozenset[str], turn: Turn) -> bool:
+    told = _of_parts(turn, "", reference)
+    return any(trust is Trust.UNTRUSTED and text.strip() for text, trust, _ in told)
 
 
 def seen_of(told: Iterable[Told]) -> SeenRequest:
@@ -241,7 +258,7 @@ def texts_in(
     """
     yield from _of_spans(request.system_instruction, said)
     yield from _of_spans(request.context_summary, said)
-    reference = frozenset(one.name for one in request.tool_declarations if one.reference)
+    reference = _reference(request)
     history = partial(_of_history, reference)
     yield from _HISTORIES.remember(history, request.conversation_history, key=reference)
     for number, turn in enumerate(request.continuation, start=1):
@@ -257,6 +274,11 @@ def texts_in(
     yield request.current_text, words, "the current message"
     for tool in request.tool_declarations:
         yield from _of_tool(tool)
+
+
+def _reference(request: PromptRequest) -> frozenset[str]:
+    """The tools whose answers are reference data."""
+    return frozenset(one.name for one in request.tool_declarations if one.reference)
 
 
 def _of_spans(spans: Iterable[Span], said: Trust) -> Iterator[Told]:

@@ -8,15 +8,18 @@ limited, so that a function that never returns does not fill the process with th
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from threading import Lock, Thread
-from typing import Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 import anyio
-from anyio import from_thread
 from anyio.lowlevel import EventLoopToken, RunVar, current_token
 
 from mentis.errors import ActFailed
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 T = TypeVar("T")
 AT_ONCE = 64
@@ -79,7 +82,7 @@ class Threads:
 class _Job(Generic[T]):
     def __init__(self, work: Callable[[], T], token: EventLoopToken) -> None:
         self._work = work
-        self._token = token
+        self._loop = cast("AbstractEventLoop", token.native_token)
         self._lock = Lock()
         self._over = False
         self._after: list[Callable[[], None]] = []
@@ -96,10 +99,9 @@ class _Job(Generic[T]):
             self._over = True
         for then in self._after:
             then()
-        try:
-            from_thread.run_sync(self.done.set, token=self._token)
-        except (anyio.RunFinishedError, RuntimeError):
-            return  # nobody is there any more
+        # Not with `from_thread.run_sync`, which has this thread wait until it was heard.
+        with suppress(RuntimeError):  # nobody is there any more
+            self._loop.call_soon_threadsafe(self.done.set)
 
     def when_over(self, then: Callable[[], None]) -> None:
         with self._lock:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,6 +30,7 @@ from mentis.values.turn import Turn
 
 Kind = Literal["image", "audio", "video", "document"]
 _SCHEMES = ("http://", "https://")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def attach(source: str | Path, *, name: str = "") -> MediaPart:
@@ -100,7 +102,7 @@ def check_words(stimulus: Stimulus, limits: LimitSettings) -> None:
             length=length,
             limit=limits.message_chars,
         )
-    if any("\ud800" <= character <= "\udfff" for text in texts for character in text):
+    if any(map(_SURROGATE.search, texts)):
         raise BadInput(
             "the message is not valid Unicode (it holds a lone surrogate)",
             hint="check the encoding of the terminal or the file it came from",

@@ -142,6 +142,8 @@ class AgentBudget:
         """
         self.record.require_writable()
         budgets = self.settings.model.budgets
+        if not (_lasts(budgets) or budgets.turn_tokens or budgets.turn_usd):
+            return
         priced = _in_money(budgets)
         own = _spent_in(used, priced=priced)
         inner = Spending()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=Value)
 # Fields of a request whose values come again with the next one.
 _LASTING = ("system_instruction", "tool_declarations", "conversation_history", "continuation")
-_WRITTEN = IdentityMemo[str](8192)
+_WRITTEN = IdentityMemo[str](16384)
 _LISTS = IdentityMemo[str](16)  # the steps of a turn have the same conversation before them
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 Path: TypeAlias = tuple[str | int, ...]

@@ -16,10 +16,12 @@ from mentis.errors import BadInput
 from mentis.facts.abilities import abilities
 from mentis.net.targets import origin_of
 from mentis.values.learned import CONTEXT, LearnedFact
+from mentis.values.memo import IdentityMemo
 from mentis.values.route import Route
 
 FILE = "learned.json"
 _MOST_BYTES = 1_000_000
+_PLACES = IdentityMemo[str](64)
 # The shipped prompt and its tools need about 2,700 tokens, and an answer a quarter of the room.
 _ROOM_FOR_ALL = 4096
 
@@ -88,6 +90,10 @@ class LearnedFacts:
 
 def place_of(route: Route) -> str:
     """The model and where it is served, whatever the route is called."""
+    return _PLACES.remember(_place, route)
+
+
+def _place(route: Route) -> str:
     spoken = route.for_rendering()
     server = origin_of(route.url) if route.url else ""
     return " ".join(filter(None, (spoken.backend, spoken.model, server)))

@@ -15,7 +15,7 @@ A = TypeVar("A")
 T = TypeVar("T")
 _memo = IdentityMemo[object](32)
 # One by one, the messages of conversations: those only grow.
-_messages = IdentityMemo[object](8192)
+_messages = IdentityMemo[object](16384)
 
 
 def forget() -> None:

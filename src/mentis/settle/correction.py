@@ -91,6 +91,8 @@ def plan_correction(
 ) -> Correction | Stop:
     """Ask again for what failed and can be mended, as long as calls are left and it moves on."""
     failed = tuple(failures)
+    if not failed:
+        return Stop("nothing-failed", ())
     fixable = tuple(failure for failure in failed if failure.fixable)
     sign = _signature(reply)
     if stop := _reason_to_stop(reply, failed, attempts, sign):
@@ -139,8 +141,6 @@ def without_repeats(reply: Reply, done: Sequence[Action]) -> Reply:
 def _reason_to_stop(
     reply: Reply, failed: tuple[Failure, ...], attempts: Attempts, sign: Digest
 ) -> StopReason | None:
-    if not failed:
-        return "nothing-failed"
     if reply.stop in ("interrupted", "error"):
         return "broken"
     if not any(failure.fixable for failure in failed):

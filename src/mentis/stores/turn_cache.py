@@ -11,7 +11,7 @@ from mentis.values.turn import Turn
 
 # The text of the row; the number of each part with bytes, and their digest.
 Row: TypeAlias = tuple[str, tuple[tuple[int, str], ...]]
-_TURNS, _BYTES = 2048, 16_000_000
+_TURNS, _BYTES = 8192, 16_000_000  # of 64 conversations with 128 messages
 
 
 class TurnCache:

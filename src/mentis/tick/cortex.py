@@ -376,13 +376,12 @@ class Cortex:
     ) -> None:
         acting = self._parts.acting
         gate = await acting.gate(acting.rules(asking.present.settings.model.acts))
-        seen = await to_thread.run_sync(seen_of, told)
         actions = [Action(one.name, one.payload, "output_ir") for one in acts]
         act = partial(acting.dispatch, mode="beat", session=SESSION, outcomes=outcomes)
         act = partial(
             act, places=[one.endpoint for one in acts], hooks=DispatchHooks(asking.record.lease)
         )
-        await act(actions, gate=gate, seen=seen)
+        await act(actions, gate=gate, see=partial(seen_of, told))
 
     def _failing_after(
         self, thought: Tick, moment: TickInputs, emit: Emit, *, recorded: bool, nothing_told: bool

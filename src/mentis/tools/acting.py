@@ -5,13 +5,15 @@ Nothing is locked, started or made in the home before something is to be done.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from threading import Lock as ThreadLock
 
 from anyio import CancelScope, Event, Lock, to_thread
+from anyio.lowlevel import checkpoint_if_cancelled
 
 from mentis.act import entries
 from mentis.act.approvals import Approvals
@@ -20,7 +22,7 @@ from mentis.act.dispatch import NO_HOOKS, Dispatcher, DispatchHooks, DispatchLim
 from mentis.act.gate import Gate, GateRules, judge_again, not_offered
 from mentis.act.journal import Journal, Sizes
 from mentis.act.registry import Registry
-from mentis.act.seen import SeenRequest
+from mentis.act.seen import NOTHING_SEEN, SeenRequest
 from mentis.compose.modes import writes_to_people
 from mentis.errors import StoreDamaged
 from mentis.facts.abilities import abilities
@@ -88,6 +90,8 @@ class ActRunner:
         self._counted = 0  # entries, from the first on, that the tally knows of
         self._beginning: list[tuple[str, CancelScope]] = []  # each with its session
         self._making = Lock()  # of the bench
+        # Of the tally: turns judge in threads, and no two may both be let through as the last one.
+        self._judging = ThreadLock()
         self._approved: list[Event] = []  # set when what was approved is done
         self._faults: list[str] = []
 
@@ -147,6 +151,9 @@ class ActRunner:
         """Give up what waited too long; what was approved and can be done here. None where some of
         it may be, once the tools are started. It blocks.
         """
+        with self.ground.ledger.together():
+            if not (self.marks(entries.WAITING) or self.marks(entries.APPROVED)):
+                return frozenset()
         self.approvals.expire(self.ground.clock.now())
         here, elsewhere = self.doable()
         return None if elsewhere else here
@@ -207,7 +214,7 @@ class ActRunner:
         actions: Sequence[Action],
         *,
         gate: Gate,
-        seen: SeenRequest | None,
+        see: Callable[[], SeenRequest],
         mode: Mode,
         session: str,
         outcomes: list[Outcome],
@@ -215,20 +222,28 @@ class ActRunner:
         places: Sequence[str] = (),
         hooks: DispatchHooks = NO_HOOKS,
     ) -> None:
-        """One outcome for each action; `seen` is what the model was shown before it asked.
+        """One outcome for each action; `see` says what the model was shown before it asked. It is
+        called in the thread that judges and writes down: each way to one and back costs a turn as
+        much as a read of the record.
 
         `offered` are the acts it was told of: no other is done. None where a person calls.
         `places`: where each is to be done, if that was said.
         """
+        bench, seen = await self.bench(), NOTHING_SEEN
+
+        def look() -> None:
+            nonlocal seen
+            seen = see()
+            if gate.rules.budget.by_hour:
+                self._recount(bench.tally)
 
         def judge(call: ActCall, spec: ActSpec) -> Decision:
             if offered is not None and spec.name not in offered:
                 return not_offered(spec)
-            return gate.judge(call, spec, seen)
+            with self._judging:
+                return gate.judge(call, spec, seen)
 
-        bench = await self.bench()
-        if gate.rules.budget.by_hour:
-            await self._recount(bench.tally)
+        await checkpoint_if_cancelled()  # it is not heard again before all is written down
         await bench.dispatcher.dispatch(
             actions,
             judge=judge,
@@ -236,7 +251,7 @@ class ActRunner:
             session=session,
             outcomes=outcomes,
             places=places,
-            hooks=hooks,
+            hooks=replace(hooks, before_judging=look),
         )
 
     async def receive(self, outcomes: Sequence[Outcome]) -> tuple[Outcome, ...]:
@@ -315,7 +330,7 @@ class ActRunner:
                 ground = self.ground
                 owner = await to_thread.run_sync(self.owners.enter, ground.ids.new_id())
                 tally = ActTally(ground.clock)
-                await self._recount(tally)
+                await to_thread.run_sync(self._recount, tally)
                 self._bench = self._made(owner, tally)
             return self._bench
 
@@ -347,18 +362,20 @@ class ActRunner:
 
         def judge(call: ActCall, spec: ActSpec) -> Decision:
             rules = self.rules(chosen)
-            spent = tally.spent(0, rules.budget, without=call.key)
+            with self._judging:
+                spent = tally.spent(0, rules.budget, without=call.key)
             return judge_again(rules, call, spec, spent=spent)
 
         recovery = Recovery(dispatcher, self.owners.alive, retries=chosen.retries, judge=judge)
         return DispatchParts(owner, journal, dispatcher, recovery, tally)
 
-    async def _recount(self, tally: ActTally) -> None:
-        """Other processes act too: the hour is what the ledger says."""
-        latest = await to_thread.run_sync(self._since_counted)
-        tally.learn(begun_in(latest))
-        if latest:
-            self._counted = max(self._counted, latest[-1].index + 1)
+    def _recount(self, tally: ActTally) -> None:
+        """Other processes act too: the hour is what the ledger says. It blocks."""
+        latest = self._since_counted()
+        with self._judging:
+            tally.learn(begun_in(latest))
+            if latest:
+                self._counted = max(self._counted, latest[-1].index + 1)
 
     def _since_counted(self) -> tuple[Entry, ...]:
         """What is new since; the first time what was lately, backwards until it is an hour old."""

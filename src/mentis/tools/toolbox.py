@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias, cast
 
 from mentis.act.builtin.table import BUILT_IN
 from mentis.act.gate import Gate, GateRules
-from mentis.act.seen import seen_of
+from mentis.act.seen import NOTHING_SEEN
 from mentis.errors import MentisError, SettingsError, UsageError
 from mentis.home.closing import Closeable
 from mentis.home.parts import Parts
@@ -235,7 +235,7 @@ class Toolbox(Closeable):
             await acting.dispatch(
                 [Action(name, payload)],
                 gate=Gate(BY_HAND),
-                seen=seen_of([]),
+                see=lambda: NOTHING_SEEN,
                 mode="chat",
                 session="",
                 outcomes=outcomes,

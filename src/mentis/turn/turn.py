@@ -552,11 +552,10 @@ async def act(run: TurnRun, place: Place, on_delta: OnDelta) -> AgainDelta | Non
                 on_delta(told)
             run.settle_allowance(judged.reply)
             run.gate = run.gate or await acting.gate(_rules(run))
-            seen = await to_thread.run_sync(seen_by, run)
             await acting.dispatch(
                 judged.actions,
                 gate=run.gate,
-                seen=seen,
+                see=partial(seen_by, run),
                 mode=run.stimulus.mode,
                 session=place.session,
                 outcomes=outcomes,
