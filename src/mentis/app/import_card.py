@@ -92,15 +92,8 @@ def _lasting_macro(name: str, draft: ArrivalDraft) -> None:
 
 def _block(text: str, draft: ArrivalDraft, persona: str, what: str, *, part: str) -> None:
     """A block for this persona alone, with our placeholders in the place of macros."""
-    if not text.strip():
-        return
-    made = expand_macros(text.strip(), _PLACEHOLDERS, seed=f"{persona}\x00{text}")
-    for one in made.draws:
-        draft.lose(f"{{{{{one.macro}}}}} in {part}", f"drawn once, at the import: {one.result}")
-    for name in made.unknown:
-        reason = "told elsewhere in the prompt" if name in _TOLD_ELSEWHERE else "unknown here"
-        draft.lose(f"{{{{{name}}}}} in {part}", f"{reason}; nothing stands in its place")
-    if not made.text.strip():
+    plain = block_text(text, draft, seed=persona, part=part)
+    if not plain:
         return
     block_id = f"{persona}-{what}"
     last = what != "instructions"
@@ -117,10 +110,23 @@ def _block(text: str, draft: ArrivalDraft, persona: str, what: str, *, part: str
             "personas": [persona],
             "tags": ["imported"],
         },
-        {"default": made.text.strip()},
+        {"default": plain},
     )
     note = "told at the end of every prompt" if last else "told beside the prompts there are"
     draft.parts.append(ImportedPart(part, f"block {block_id}", note=note))
+
+
+def block_text(text: str, draft: ArrivalDraft, *, seed: str, part: str) -> str:
+    """A text of a block, with our placeholders in the place of macros; what becomes of each other
+    macro is named as a loss of that part.
+    """
+    made = expand_macros(text.strip(), _PLACEHOLDERS, seed=f"{seed}\x00{text}")
+    for one in made.draws:
+        draft.lose(f"{{{{{one.macro}}}}} in {part}", f"drawn once, at the import: {one.result}")
+    for name in made.unknown:
+        reason = "told elsewhere in the prompt" if name in _TOLD_ELSEWHERE else "unknown here"
+        draft.lose(f"{{{{{name}}}}} in {part}", f"{reason}; nothing stands in its place")
+    return made.text.strip()
 
 
 def _told_otherwise(card: Card, draft: ArrivalDraft) -> None:

@@ -14,7 +14,15 @@ from mentis.values.imported import ImportedConversation
 from mentis.values.value import Value
 
 ImportFormat: TypeAlias = Literal[
-    "character card", "lorebook", "chat", "agent workspace", "agent instructions", "skills"
+    "character card",
+    "lorebook",
+    "chat",
+    "preset",
+    "user personas",
+    "regex scripts",
+    "agent workspace",
+    "agent instructions",
+    "skills",
 ]
 _NO_ID = re.compile(r"[^a-z0-9]+")
 _LONGEST_ID = 40  # so that the ids of its blocks, which begin with it, are not too long

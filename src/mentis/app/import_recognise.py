@@ -10,21 +10,37 @@ from mentis.exchange.cards import KEYWORDS, card_in_picture, is_card, read_card,
 from mentis.exchange.chats import is_chat, read_chat
 from mentis.exchange.lorebooks import lorebook_dialect, read_lorebook
 from mentis.exchange.png_text import is_png, with_texts
+from mentis.exchange.presets import (
+    is_preset,
+    is_scripts,
+    is_user_personas,
+    read_preset,
+    read_scripts,
+    read_user_personas,
+)
 from mentis.prompts.personas import LARGEST_PICTURE, PICTURE_TYPES, Personas
 from mentis.values.json import JsonObject
 
 from .import_card import card_draft
 from .import_chat import chat_draft, chat_persona
 from .import_lore import add_lorebook
-from .import_plan import ArrivalDraft, ArrivalLimits, HomeImportPlan, ImportArrival, id_of
+from .import_plan import (
+    ArrivalDraft,
+    ArrivalLimits,
+    HomeImportPlan,
+    ImportArrival,
+    ImportFormat,
+    id_of,
+)
+from .import_preset import preset_draft, show_scripts, user_personas_draft
 from .import_source import ImportSource
 from .import_workspace import workspace_arrival
 
 _CARD_IN_ZIP = "card.json"
 _LARGEST_CARD = 20_000_000
 _KNOWN = (
-    "character cards (JSON, PNG, CHARX), lorebooks (JSON), chats of SillyTavern (JSONL), folders or"
-    " zip files with SKILL.md, SOUL.md or AGENTS.md"
+    "character cards (JSON, PNG, CHARX), lorebooks (JSON); chats (JSONL), presets, personas and"
+    " regex scripts of SillyTavern (JSON); folders or zip files with SKILL.md, SOUL.md or AGENTS.md"
 )
 
 
@@ -50,9 +66,15 @@ def recognise(
         raise _unknown(source)
     if is_chat(source.data):
         return _chat(source, persona, personas)
-    document = read_json(source.data, source.name)
+    return _of_document(source, read_json(source.data, source.name), persona)
+
+
+def _of_document(source: ImportSource, document: object, persona: str) -> ImportArrival:
     if lorebook_dialect(document) is not None:
         return _book(source, cast("JsonObject", document), persona)
+    drafted = _tavern_draft(source, document, persona)
+    if drafted is not None:
+        return _tavern(source, persona, *drafted)
     return _card(source, document, persona)
 
 
@@ -130,6 +152,39 @@ def _chat(source: ImportSource, persona: str, personas: Personas) -> ImportArriv
         shown=tuple(draft.shown),
     )
     return ImportArrival(plan, conversations=((whose.id, conversation),))
+
+
+def _tavern_draft(
+    source: ImportSource, document: object, persona: str
+) -> tuple[ImportFormat, ArrivalDraft] | None:
+    if is_preset(document):
+        preset = read_preset(cast("JsonObject", document))
+        return "preset", preset_draft(preset, source.stem, persona)
+    if is_user_personas(document):
+        found = read_user_personas(cast("JsonObject", document))
+        return "user personas", user_personas_draft(found, persona)
+    if is_scripts(document):
+        draft = ArrivalDraft()
+        show_scripts(read_scripts(document), draft)
+        return "regex scripts", draft
+    return None
+
+
+def _tavern(
+    source: ImportSource, persona: str, kind: ImportFormat, draft: ArrivalDraft
+) -> ImportArrival:
+    plan = HomeImportPlan(
+        file=source.name,
+        digest=source.original().digest,
+        format=kind,
+        version="SillyTavern",
+        name=source.stem,
+        persona=persona,
+        parts=tuple(draft.parts),
+        losses=tuple(draft.losses),
+        shown=tuple(draft.shown),
+    )
+    return ImportArrival(plan, blocks=draft.blocks)
 
 
 def _take_picture(picture: bytes, draft: ArrivalDraft) -> None:

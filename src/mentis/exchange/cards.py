@@ -129,7 +129,7 @@ def read_card(document: JsonObject) -> Card:
         depth_prompt=_text(depth, "prompt"),
         depth=_number(depth, "depth", 4),
         book=_object(data, "character_book") or None,
-        scripts=tuple(_script(one) for one in _objects(extensions, "regex_scripts")),
+        scripts=tuple(read_script(one) for one in _objects(extensions, "regex_scripts")),
         document=document,
     )
 
@@ -173,7 +173,7 @@ def _said(part: str, speakers: Mapping[str, str]) -> list[tuple[str, str]]:
     return said if all(words for _, words in said) else []
 
 
-def _script(entry: JsonObject) -> RegexScript:
+def read_script(entry: JsonObject) -> RegexScript:
     names = ("scriptName", "findRegex", "replaceString")
     return RegexScript(*(_text(entry, name) for name in names))
 
