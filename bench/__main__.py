@@ -33,6 +33,7 @@ MODULES = (
     "prompt",
     "library",
     "lore",
+    "history",
     "render",
     "peers",
     "settle",

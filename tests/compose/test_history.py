@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mentis.compose.history import FRAMING_TOKENS, keep_newest, turn_text
+from mentis.compose.history import (
+    FRAMING_TOKENS,
+    LEFT_BEHIND,
+    HistorySteps,
+    keep_newest,
+    roundest,
+    turn_text,
+)
 from mentis.errors import ComposeError
 from mentis.values.part import (
     MediaPart,
@@ -123,6 +132,74 @@ def test_what_is_kept_fits_and_what_is_not_is_recorded(history: list[Turn], room
     gone = any(cut.reason == "no room left in the context" for cut in kept.cuts)
     assert not kept.turns or kept.turns[0].role == "user" or not gone
     assert all(one.state in ("complete", "interrupted") for one in kept.turns)
+
+
+LONGEST = 50  # tokens of a message with what stands around it
+LENGTHS = st.integers(1, (LONGEST - FRAMING_TOKENS) * 4)
+
+
+@given(st.lists(st.tuples(LENGTHS, LENGTHS, st.booleans()), min_size=30, max_size=60))
+def test_in_steps_a_prompt_begins_as_the_one_before_and_moves_seldom(
+    exchanges: list[tuple[int, int, bool]],
+) -> None:
+    room = 32 * LONGEST  # so that half of it holds at least sixteen messages
+    talk, numbers, number = list[Turn](), list[int](), 0
+    starts, before = [0], tuple[Turn, ...]()
+    for asked, answered, anew in exchanges:
+        if anew:  # the last exchange is replaced, and its numbers stay gone
+            del talk[-2:], numbers[-2:]
+        talk += [turn("user", "q" * asked), turn("assistant", "a" * answered)]
+        numbers += [number, number + 1]
+        number += 2
+        steps = HistorySteps(room, tuple(numbers))
+        kept = keep_newest(talk, 10 * room, Quarters(), steps=steps)
+        taken = kept.tokens.tokens + FRAMING_TOKENS * len(kept.turns)
+        assert taken <= room
+        assert kept.turns == tuple(talk[len(kept.cuts) :])
+        assert not kept.cuts or taken > room // 2 - LONGEST  # an answer that came first went, too
+        start = numbers[len(kept.cuts)] if kept.cuts else 0
+        if start == starts[-1] and not anew:
+            assert kept.turns[: len(before)] == before
+        before = kept.turns
+        if start != starts[-1]:
+            starts.append(start)
+    moves = [later - sooner for sooner, later in pairwise(starts)]
+    assert all(abs(move) >= 15 for move in moves)  # a power of two, and perhaps an answer less
+
+
+@given(st.integers(0, 10**6), st.integers(1, 10**4))
+def test_the_roundest_number_is_the_only_one_so_round(before: int, more: int) -> None:
+    last = before + more
+    found = roundest(before, last)
+    rounds = [(n & -n, n) for n in range(before + 1, last + 1)]
+    assert found == max(rounds)[1]
+    assert [n for size, n in rounds if size == found & -found] == [found]
+
+
+def test_where_the_told_part_begins_hangs_on_the_numbers_and_not_on_what_was_read() -> None:
+    talk = tuple(turn("user", f"{number:040}") for number in range(100))
+    steps = HistorySteps(20 * COST, tuple(range(100)))
+    whole = keep_newest(talk, 10**6, Quarters(), steps=steps)
+    assert whole.turns[0] == talk[80]
+    assert whole.cuts[0] == Cut("turn 1 (user)", 10, LEFT_BEHIND)
+    for first in (1, 30, 75):
+        steps = HistorySteps(20 * COST, tuple(range(first, 100)))
+        part = keep_newest(talk[first:], 10**6, Quarters(), earlier=first, steps=steps)
+        assert part.turns == whole.turns
+        counted = HistorySteps(20 * COST)
+        assert keep_newest(talk[first:], 10**6, Quarters(), earlier=first, steps=counted) == part
+
+
+def test_the_newest_exchange_is_told_where_it_alone_is_more_than_the_told_part_holds() -> None:
+    long = (turn("user", "x" * 400), turn("assistant", "y" * 400))
+    steps = HistorySteps(4 * COST, tuple(range(6)))
+    assert keep_newest((*TALK, *long), 1000, Quarters(), steps=steps).turns == long
+    assert keep_newest((*TALK, *long), 150, Quarters(), steps=steps).turns == ()
+
+
+def test_less_room_than_the_told_part_may_hold_is_kept_to() -> None:
+    steps = HistorySteps(100 * COST, tuple(range(4)))
+    assert keep_newest(TALK, 3 * COST, Quarters(), steps=steps).turns == TALK[2:]
 
 
 def test_every_kind_of_part_is_counted() -> None:

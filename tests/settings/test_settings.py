@@ -176,7 +176,7 @@ def test_persona_memory_is_on_by_default() -> None:
 
 def test_policies_for_placeholders_come_from_settings(tmp_path: Path) -> None:
     settings = load(tmp_path, '[placeholders]\nsystem_prompt = "error"\nprefill = "empty"\n')
-    assert settings.policies == Policies("error", "keep", "empty")
+    assert settings.policies == Policies("error", "keep", "empty", history_tokens=32_000)
 
 
 def test_live_settings_follow_the_file_and_survive_a_slip_in_it(tmp_path: Path) -> None:

@@ -321,7 +321,9 @@ class Agent:
         stimulus = self._stimulus(message)
         parts = self._calling(options).offering(deferred_specs(tools))
         checked_id(session, "session")
-        history = told_history(parts.record, parts.models, session, stimulus.replaces)
+        history = told_history(
+            parts.record, parts.sources.settings, parts.models, session, before=stimulus.replaces
+        )
         history = with_others(parts.record, parts.sources.settings, history, stimulus)
         present = parts.look()
         outlook = recall_scope(parts.recaller, parts.acting, present, stimulus, session=session)

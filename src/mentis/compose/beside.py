@@ -14,22 +14,29 @@ from mentis.values.value import Value
 from .computed import Facts
 from .sections import Section
 
+_AS_TURNS = ("said", "thought")
 _RANK = 7  # it goes late: without it, what it stands for is gone
 
 
 @dataclass(frozen=True, slots=True)
 class ToldConversation(Value):
-    """`history` is what is told as turns; `sections` what is told about the talk before it."""
+    """`history` is what is told as turns, with their `numbers` where they are known; `sections`
+    what is told about the talk before it.
+    """
 
     history: tuple[Turn, ...]
     sections: tuple[Section, ...] = ()
+    numbers: tuple[int, ...] = ()
 
 
-def read_beside(turns: tuple[Turn, ...], facts: Facts) -> ToldConversation:
+def read_beside(
+    turns: tuple[Turn, ...], facts: Facts, numbers: tuple[int, ...] = ()
+) -> ToldConversation:
     """The same turns, unless there is more among them than was said."""
     if all(turn.kind == "said" for turn in turns):
-        return ToldConversation(turns)
-    return ToldConversation(tuple(_told(turns, facts)), tuple(_sections(turns)))
+        return ToldConversation(turns, numbers=numbers)
+    kept = (n for n, turn in zip(numbers, turns, strict=False) if turn.kind in _AS_TURNS)
+    return ToldConversation(tuple(_told(turns, facts)), tuple(_sections(turns)), tuple(kept))
 
 
 def _told(turns: Sequence[Turn], facts: Facts) -> Iterator[Turn]:

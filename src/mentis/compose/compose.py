@@ -7,7 +7,7 @@ is not trusted, `fences_results` those around results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache, partial
@@ -31,7 +31,14 @@ from mentis.values.value import Value
 from .budget import BudgetPlan
 from .builders import Builder
 from .computed import SHIPPED, ComputedPlaceholder, Facts
-from .history import FRAMING_TOKENS, KeptHistory, add, history_tokens, keep_newest
+from .history import (
+    FRAMING_TOKENS,
+    HistorySteps,
+    KeptHistory,
+    add,
+    history_tokens,
+    keep_newest,
+)
 from .judge import Judge
 from .layout import lay_out
 from .lore import Lore, lore_for
@@ -42,6 +49,7 @@ from .placeholders import Values
 from .purposes import KEEP, Occasion, Policies
 from .scene import PLAIN, Matter, Scene, gather, in_one_text, with_gaps
 
+_FOR_THE_TURN = 8  # one part of so many of the room beside stable text
 _NOTHING: Mapping[str, object] = {}
 
 
@@ -68,6 +76,7 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     profile: Profile,
     recalled: RecalledContext,
     history: tuple[Turn, ...],
+    numbers: tuple[int, ...] = (),
     earlier: int = 0,
     now: datetime,
     variant: str,
@@ -95,14 +104,15 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     judge = Judge(occasion, values, memo)
     layout = lay_out(library, judge, counter)
     around = (surroundings, runtime_ctx, attachments, reply_to, continuation)
-    scene = Scene(recalled, history, occasion.mode, *around)
+    scene = Scene(recalled, history, occasion.mode, *around, numbers)
     matter = gather(scene, facts, counter, fences_results=fences_results)
     builder = partial(Builder, library, persona, profile, now, counter, policies=policies)
     builder = partial(builder, computed=computed, secret=secret)
     opening = _open(memo, occasion, library, builder, given=runtime_vars, persona=persona)
     plan = _plan(layout, matter, opening, facts=facts, counter=counter)
     lore = lore_for(library, judge, counter, scene.current_text)
-    kept = _fit(plan, matter, lore, counter, earlier=earlier, room=(context_tokens, reserve_tokens))
+    room = HistoryRoom(context_tokens, reserve_tokens, earlier, policies.history_tokens)
+    kept = _fit(plan, matter, lore, counter, room=room)
     trace = Trace(
         library.revision,
         variant,
@@ -208,30 +218,54 @@ def _request(
     return in_one_text(request) if scene.mode == "live" else request
 
 
+@dataclass(frozen=True, slots=True)
+class HistoryRoom(Value):
+    """The room of a prompt: `context` tokens, of which the answer takes a part; of a conversation
+    so many `earlier` turns have none in any case. `most` is as in `Policies.history_tokens`.
+    """
+
+    context: int
+    reserve: int
+    earlier: int = 0
+    most: int | None = None
+
+    def wanted(self, history: Sequence[Turn], counter: TokenCounter) -> int:
+        """What the conversation would take."""
+        tokens = history_tokens(history, counter)
+        return min(tokens, self.most) if self.most else tokens
+
+    def steps(self, tokens: int, numbers: tuple[int, ...]) -> HistorySteps | None:
+        """Of the tokens that stable text leaves, a part is for what is another in each turn, so
+        that how much of the conversation is told does not hang on it.
+        """
+        if self.most is None:
+            return None
+        steady = tokens - tokens // _FOR_THE_TURN
+        return HistorySteps(min(steady, self.most) if self.most else steady, numbers)
+
+
 def _fit(
     plan: BudgetPlan,
     matter: Matter,
     lore: Lore | None,
     counter: TokenCounter,
     *,
-    earlier: int,
-    room: tuple[int, int],
+    room: HistoryRoom,
 ) -> KeptHistory:
-    """Cut until it fits into the room, of which the answer takes a part; what is left after that
-    is the conversation's.
-    """
-    history = matter.history
-    context, reserve = room
+    """Cut until it fits into the room; what is left after that is the conversation's."""
+    history, context, reserve = matter.history, room.context, room.reserve
     framing = _messages(plan) * FRAMING_TOKENS
     limit = context - reserve - framing
     if plan.gives_way:
-        plan.cut_down(limit - history_tokens(history, counter), before_history=True)
+        plan.cut_down(limit - room.wanted(history, counter), before_history=True)
     plan.cut_down(limit)
     left = limit - plan.needed_tokens
+    stable = plan.tokens["system"].tokens + plan.tokens["tools"].tokens
+    steps = room.steps(limit - stable, matter.numbers)
     if left >= 0 and lore is not None:
-        return lore.keep(history, left, earlier=earlier)
+        return lore.keep(history, left, earlier=room.earlier, steps=steps)
     if left >= 0:
-        return keep_newest(history, left, counter, earlier=earlier)
+        return keep_newest(history, left, counter, earlier=room.earlier, steps=steps)
     needed = plan.needed_tokens + framing
     parts = ", ".join(f"{name} {count.tokens}" for name, count in plan.tokens.items())
     raise ComposeError(

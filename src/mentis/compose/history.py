@@ -1,8 +1,14 @@
-"""Which earlier turns go along: the newest that fit, never opening with an answer."""
+"""Which earlier turns go along: the newest that fit, never opening with an answer.
+
+Where all of them do not fit, the told part begins in steps: it stays where it begins until it is
+full, and then at most half of it goes at once. So most prompts begin with the same bytes as the one
+before, and a provider's cache holds. Where it may begin hangs on the numbers of the turns alone.
+"""
 
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
@@ -26,11 +32,12 @@ from mentis.values.value import Value
 from .media import media_tokens
 
 NO_ROOM = "no room left in the context"
+LEFT_BEHIND = "before the part of the conversation that is told"
 _HEADLESS = "what it answers was left out"
-_TOGETHER = f"{NO_ROOM}; reckoned from those after them"
+_RECKONED = "reckoned from those after them"
 # So many of those that had no room are told each by itself: nobody reads more, and each is counted.
 _TOLD_ALONE = 200
-_GONE = (NO_ROOM, _HEADLESS)
+_GONE = (NO_ROOM, LEFT_BEHIND, _HEADLESS)
 # What a chat template puts around each message, generously: roles, markers, line ends.
 FRAMING_TOKENS = 8
 
@@ -43,6 +50,16 @@ class KeptHistory(Value):
     lore: tuple[LoreTrace, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class HistorySteps(Value):
+    """The told part moves in steps and holds at most so many `tokens`. `numbers` are those of the
+    turns in their conversation; without them they are counted.
+    """
+
+    tokens: int
+    numbers: tuple[int, ...] = ()
+
+
 _NO_TOKENS = TokenCount(0, exact=True)
 _COUNTED = IdentityMemo[TokenCount](16384)
 _TOOL_TEXTS = IdentityMemo[str](1024)
@@ -50,16 +67,28 @@ _NOTHING = KeptHistory((), _NO_TOKENS, ())
 
 
 def keep_newest(
-    history: Sequence[Turn], room: int, counter: TokenCounter, *, earlier: int = 0
+    history: Sequence[Turn],
+    room: int,
+    counter: TokenCounter,
+    *,
+    earlier: int = 0,
+    steps: HistorySteps | None = None,
 ) -> KeptHistory:
-    """Drop turns that came to nothing, then the oldest until the rest fits into `room` tokens. So
-    many `earlier` ones are left out in any case.
+    """Drop turns that came to nothing, then the oldest until the rest fits into `room` tokens, or
+    in `steps`. So many `earlier` ones are left out in any case.
     """
     if not history:
         return _NOTHING
     reasons = [_unusable(turn) for turn in history]
-    first, counts = _first_that_fits(history, reasons, room, counter)
-    reasons[:first] = [reason or NO_ROOM for reason in reasons[:first]]
+    if steps is None:
+        why, (first, _, counts) = NO_ROOM, _first_that_fits(history, reasons, room, counter)
+    else:
+        steps = steps if steps.numbers else HistorySteps(steps.tokens, _numbers(earlier, history))
+        why, (first, counts) = (
+            LEFT_BEHIND,
+            _first_step(history, reasons, room, counter, steps=steps),
+        )
+    reasons[:first] = [reason or why for reason in reasons[:first]]
     _drop_headless(history, reasons)
     together = first - _TOLD_ALONE if first > _TOLD_ALONE else 0
     cuts = [
@@ -76,7 +105,7 @@ def keep_newest(
     if together := earlier + together:
         known = [cut.tokens for cut in cuts] or [tokens.tokens // max(len(kept), 1)]
         each = sum(known) // len(known)
-        cuts.insert(0, Cut(f"turns 1 to {together}", each * together, _TOGETHER))
+        cuts.insert(0, Cut(f"turns 1 to {together}", each * together, f"{why}; {_RECKONED}"))
     return KeptHistory(tuple(history[index] for index in kept), tokens, tuple(cuts))
 
 
@@ -173,20 +202,65 @@ def _unusable(turn: Turn) -> str:
 
 def _first_that_fits(
     history: Sequence[Turn], reasons: Sequence[str], room: int, counter: TokenCounter
-) -> tuple[int, dict[int, TokenCount]]:
-    """The index from which on everything usable fits, with what was counted. The newest come first,
-    and of those that do not fit only one is counted, so that a long conversation costs no more than
-    what is told of it.
+) -> tuple[int, int, dict[int, TokenCount]]:
+    """The index from which on everything usable fits, the last from which on it is more than half
+    of the room, and what was counted. The newest come first, and of those that do not fit only one
+    is counted, so that a long conversation costs no more than what is told of it.
     """
-    used, counts = 0, dict[int, TokenCount]()
+    used, half, counts = 0, 0, dict[int, TokenCount]()
     for index in range(len(reasons) - 1, -1, -1):
         if reasons[index]:
             continue
         counts[index] = turn_tokens(history[index], counter)
         used += counts[index].tokens + FRAMING_TOKENS
+        half = half or (index if 2 * used > room else 0)
         if used > room:
-            return index + 1, counts
-    return 0, counts
+            return index + 1, half, counts
+    return 0, half, counts
+
+
+def _first_step(
+    history: Sequence[Turn],
+    reasons: Sequence[str],
+    room: int,
+    counter: TokenCounter,
+    *,
+    steps: HistorySteps,
+) -> tuple[int, dict[int, TokenCount]]:
+    """The index at which the told part begins, with what was counted."""
+    most, newest = min(room, steps.tokens), _newest_message(history)
+    first, half, counts = _first_that_fits(history, reasons, most, counter)
+    if first > newest:  # the newest exchange alone is more than the told part may hold
+        first, _, counts = _first_that_fits(history, reasons, room, counter)
+        return max(first, newest), counts
+    if first:
+        step = roundest(steps.numbers[first - 1], steps.numbers[max(first, half)])
+        first = bisect_left(steps.numbers, step, lo=first)
+    return first, counts
+
+
+def roundest(before: int, last: int) -> int:
+    """Of the numbers after `before` up to `last` the one that two divides the most often.
+
+    It stays the same while both ends move on, until it is passed or one that is rounder comes in.
+    """
+    digits = (before ^ last).bit_length() - 1
+    return last >> digits << digits
+
+
+def _numbers(earlier: int, history: Sequence[Turn]) -> tuple[int, ...]:
+    return tuple(range(earlier, earlier + len(history)))
+
+
+def _newest_message(history: Sequence[Turn]) -> int:
+    """The index of the last message; of the first turn where there is none."""
+    messages = (n for n in range(len(history) - 1, -1, -1) if _is_message(history[n]))
+    return next(messages, 0)
+
+
+def _is_message(turn: Turn) -> bool:
+    results = any(isinstance(part, ToolResultPart) for part in turn.parts)
+    return turn.role == "user" and not results
 
 
 def _drop_headless(history: Sequence[Turn], reasons: list[str]) -> None:
@@ -197,9 +271,9 @@ def _drop_headless(history: Sequence[Turn], reasons: list[str]) -> None:
     for index, turn in enumerate(history):
         if reasons[index]:
             continue
-        result = any(isinstance(part, ToolResultPart) for part in turn.parts)
-        if turn.role == "user" and not result:
+        if _is_message(turn):
             return
+        result = any(isinstance(part, ToolResultPart) for part in turn.parts)
         if not result and not any(reason in _GONE for reason in reasons[:index]):
             return
         reasons[index] = _HEADLESS

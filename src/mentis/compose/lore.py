@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from mentis.codec.macros import ExpandedText, expand_macros
 from mentis.ports.token_counter import TokenCounter
@@ -24,7 +25,7 @@ from mentis.values.turn import Turn
 
 from .conditions import lore_out
 from .fences import fence_spans, plain
-from .history import FRAMING_TOKENS, KeptHistory, add, keep_newest, turn_tokens
+from .history import FRAMING_TOKENS, HistorySteps, KeptHistory, add, keep_newest, turn_tokens
 from .judge import Judge
 from .key_index import KeyIndex, index_of
 from .lore_walk import LoreFiring, LoreWalk, LoreWords
@@ -53,15 +54,23 @@ class Lore:
     counter: TokenCounter
     current: str
 
-    def keep(self, history: Sequence[Turn], room: int, *, earlier: int = 0) -> KeptHistory:
+    def keep(
+        self,
+        history: Sequence[Turn],
+        room: int,
+        *,
+        earlier: int = 0,
+        steps: HistorySteps | None = None,
+    ) -> KeptHistory:
         """The newest turns that fit with the lore that they bring up."""
-        kept = keep_newest(history, room, self.counter, earlier=earlier)
+        newest = partial(keep_newest, history, counter=self.counter, earlier=earlier, steps=steps)
+        kept = newest(room)
         for _ in range(_TIMES):
             told = self.tell(kept.turns)
             cost = self._cost(told.turns)
             if cost + self._cost(enumerate(kept.turns)) <= room:
                 return self._with(kept, told)
-            kept = keep_newest(history, max(0, room - cost), self.counter, earlier=earlier)
+            kept = newest(max(0, room - cost))
         gone = self.tell(kept.turns).traces
         traces = tuple(replace(one, told=False, reason=_NO_ROOM) for one in gone if one.told)
         return replace(kept, lore=traces)

@@ -14,12 +14,16 @@ from .placeholders import Policy
 
 @dataclass(frozen=True, slots=True)
 class Policies(Value):
-    """What stands where a key has no value, by where the block is going; how lore is told."""
+    """What stands where a key has no value, by where the block is going; how lore is told; how much
+    of the conversation. `history_tokens` are the most that is told of it, in steps; 0 is as much as
+    has room. None is as much as has room in each prompt anew, as an older Mentis told it.
+    """
 
     system_prompt: Policy = "keep"
     message: Policy = "keep"
     prefill: Policy = "keep"
     lore: LoreRules = field(default=LoreRules(), metadata=LATE)
+    history_tokens: int | None = field(default=None, metadata=LATE)
 
     def of(self, target: Target) -> Policy:
         match target:

@@ -42,6 +42,7 @@ class Scene(Value):
     attachments: tuple[MediaPart, ...] = ()
     reply_to: ReplyTo | None = None
     continuation: tuple[Turn, ...] = ()
+    numbers: tuple[int, ...] = ()
 
     @property
     def guest(self) -> bool:
@@ -73,7 +74,7 @@ class Scene(Value):
 @dataclass(frozen=True, slots=True)
 class Matter(Value):
     """`tokens` are of what is never cut; `cuts` of what the mode leaves out; `revealed` are tools
-    that are told of and not declared.
+    that are told of and not declared; `numbers` are those of the turns of the history, if known.
     """
 
     tools: tuple[ToolDeclaration, ...]
@@ -83,13 +84,14 @@ class Matter(Value):
     tokens: Mapping[str, TokenCount] = field(default_factory=dict[str, TokenCount])
     revealed: tuple[ToolDeclaration, ...] = ()
     continuation: tuple[Turn, ...] = ()
+    numbers: tuple[int, ...] = ()
 
 
 def gather(
     scene: Scene, facts: Facts, counter: TokenCounter, *, fences_results: bool = True
 ) -> Matter:
     """Sort out what there is to tell; nothing is cut for lack of room yet."""
-    beside = read_beside(scene.history, facts)
+    beside = read_beside(scene.history, facts, scene.numbers)
     admitted = admit(scene.mode, scene.recalled.tools, beside.history, counter)
     if scene.recalled.revealed:
         revealed = admit(scene.mode, scene.recalled.revealed, (), counter).tools
@@ -105,6 +107,7 @@ def gather(
         dict(_fixed(scene, admitted.tools, counter)),
         scene.recalled.revealed,
         scene.continuation,
+        beside.numbers,
     )
     return _aloud(scene, matter, facts, counter) if scene.mode == "live" else matter
 

@@ -111,6 +111,7 @@ def compose_inputs(inputs: PromptInputs, counter: TokenCounter, secret: bytes) -
         profile=inputs.profile,
         recalled=_with_other_words(inputs),
         history=inputs.history.turns,
+        numbers=() if inputs.history.sessions else inputs.history.numbers,
         earlier=inputs.history.earlier,
         now=inputs.now,
         variant=route.variant,

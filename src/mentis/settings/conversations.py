@@ -28,11 +28,22 @@ class ConversationSettings(SettingsSection):
         int,
         Field(ge=0, le=50, description="How many thoughts of beats come back in conversations."),
     ] = 5
+    history_tokens: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="The most tokens that are told of a conversation, in steps: what is told"
+            " begins at the same message until there is more, and then about half of it goes at"
+            " once, so that the provider's cache holds in between. 0: as much as has room. Every"
+            " turn is charged what it is told, if only a tenth from a cache; what is older is"
+            " recalled, or summed up with `conversations.summary`.",
+        ),
+    ] = 32_000
     summary: Annotated[
         Literal["off", "auto"],
         Field(
-            description="Whether the model sums up older turns once they no longer fit (`auto`);"
-            " what does not fit is left out, and named, in either case."
+            description="Whether the model sums up older turns once they are no longer told"
+            " (`auto`); what is not told is named in either case."
         ),
     ] = "off"
     recent_turns: Annotated[

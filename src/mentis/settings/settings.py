@@ -238,8 +238,14 @@ class Settings:
 
     @property
     def policies(self) -> Policies:
-        given = self.model.placeholders
-        return Policies(given.system_prompt, given.message, given.prefill, self.model.lore.rules)
+        given, talk = self.model.placeholders, self.model.conversations
+        return Policies(
+            given.system_prompt,
+            given.message,
+            given.prefill,
+            self.model.lore.rules,
+            talk.history_tokens,
+        )
 
     def effective(self) -> list[Setting]:
         """Every setting with its value and origin, in a fixed order."""

@@ -92,7 +92,8 @@ async def _decide(
     parts: AgentParts, present: TurnSnapshot, session: str, *, elapsed: str, reading: CancelScope
 ) -> tuple[Afterthought, Turn | None]:
     """What was decided, and the thought as it was kept."""
-    history = await to_thread.run_sync(told_history, parts.record, parts.models, session)
+    record, live = parts.record, parts.sources.settings
+    history = await to_thread.run_sync(told_history, record, live, parts.models, session)
     if not any(turn.kind == "said" and turn.role == "assistant" for turn in history.turns):
         raise UsageError(
             f"in session {session!r} the agent has not said anything yet", hint="talk to it first"

@@ -122,7 +122,8 @@ def _tell(parts: AgentParts, session: str, stimulus: Stimulus) -> LiveInstructio
     """How things stand now, as one text. It blocks."""
     present = parts.look()
     record, live = parts.record, parts.sources.settings
-    history = with_others(record, live, told_history(record, parts.models, session), stimulus)
+    history = told_history(record, live, parts.models, session)
+    history = with_others(record, live, history, stimulus)
     news = news_for_turn(
         parts.record, parts.acting, parts.sources.settings, session=session, stimulus=stimulus
     )

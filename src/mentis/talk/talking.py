@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
-from mentis.compose.history import NO_ROOM
+from mentis.compose.history import LEFT_BEHIND
 from mentis.settings.settings import Settings
 from mentis.settings.sources import LiveSettings
 from mentis.turn.turn import TurnResult
@@ -24,7 +24,7 @@ def afterthought_mode(settings: Settings) -> Mode:
 def summary_due(result: TurnResult, settings: LiveSettings) -> bool:
     """Whether turns had to be left out, and the owner wants them summed up. It may block."""
     cuts = result.composed.trace.cuts
-    if not any(cut.what.startswith("turn ") and cut.reason == NO_ROOM for cut in cuts):
+    if not any(cut.what.startswith("turn ") and cut.reason == LEFT_BEHIND for cut in cuts):
         return False
     return settings.current()[0].model.conversations.summary == "auto"
 

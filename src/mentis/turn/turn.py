@@ -314,7 +314,7 @@ def read_history(
         told = resumed_history(record, place.session, stimulus.resumes)
     else:
         own = None if stimulus.inner else place.number
-        told = told_history(record, models, place.session, stimulus.replaces, own=own)
+        told = told_history(record, live, models, place.session, before=stimulus.replaces, own=own)
     return with_others(record, live, told, stimulus)
 
 
@@ -328,29 +328,32 @@ def with_others(
 
 def told_history(
     record: AgentRecord,
+    live: LiveSettings,
     models: Models,
     session: str,
-    before: int | None = None,
     *,
+    before: int | None = None,
     own: int | None = None,
 ) -> ConversationHistory:
     """The conversation so far, as the model is told it now; up to `before`, if given, and without
-    the message that is its `own`. Of a long one only the end is read that a prompt has room for. It
-    blocks.
+    the message that is its `own`. Of a long one only the end is read that a prompt has room for
+    and the settings let it tell. It blocks.
     """
-    thread = read_thread(record, session, partial(_fills, models), before)
+    most = live.current()[0].policies.history_tokens
+    thread = read_thread(record, session, partial(_fills, models, most), before)
     numbers = tuple(number for number in thread.told if number != own)
     told = turns_told_now(record, thread.turns, numbers)
     return ConversationHistory(session, *told, earlier=thread.earlier)
 
 
-def _fills(models: Models, turns: Sequence[Turn]) -> bool:
-    """Whether these alone are more than any route has room for."""
+def _fills(models: Models, most: int | None, turns: Sequence[Turn]) -> bool:
+    """Whether these alone are more than any route has room for, or than is told of any."""
     routes = {route.name: route for route in (models.route, *models.fallbacks)}
     if models.correction is not None:
         routes[models.correction.name] = models.correction
     return all(
-        history_tokens(turns, models.counter(route)) > route.context_tokens
+        history_tokens(turns, models.counter(route))
+        > min(most or route.context_tokens, route.context_tokens)
         for route in routes.values()
     )
 
