@@ -64,7 +64,7 @@ class BudgetPlan:
         fixed: Mapping[str, TokenCount],
     ) -> None:
         self._layout, self._sections, self._facts = layout, tuple(sections), facts
-        self._counter, self._fixed = counter, fixed
+        self.counter, self._fixed = counter, fixed
         self._waiting: list[tuple[Unit, ...]] | None = None
         self._gone: frozenset[str] = frozenset()
         self.cuts: list[Cut] = []
@@ -151,7 +151,7 @@ class BudgetPlan:
             for index, item in enumerate(section.items):
                 what = _item(section, index)
                 rank = (_AROUND, section.rank, index if section.oldest_first else -index)
-                yield Unit(what, count(item.text, self._counter).tokens, rank, what)
+                yield Unit(what, count(item.text, self.counter).tokens, rank, what)
 
     def _lay_out(self, gone: frozenset[str]) -> None:
         self._gone, layout = gone, self._layout
@@ -159,7 +159,7 @@ class BudgetPlan:
         self.turn = join_blocks(one for one in layout.fleeting if not self._lost(one.block.id))
         self.context, self.tail = self._around(self._left(self._sections))
         system, turn = join_spans(self.system), join_spans(self.turn)
-        self.tokens = self._count(count(system, self._counter), count(turn, self._counter))
+        self.tokens = self._count(count(system, self.counter), count(turn, self.counter))
 
     def _left(self, sections: Iterable[Section]) -> list[Section]:
         left = (replace(section, items=tuple(self._kept(section))) for section in sections)
@@ -182,7 +182,7 @@ class BudgetPlan:
     def _count(self, system: TokenCount, turn: TokenCount) -> dict[str, TokenCount]:
         tokens = {"system": system, "tools": self._fixed["tools"], "turn": turn, **self._fixed}
         if around := (*self.context, *self.tail):
-            tokens["context"] = count(join_spans(around), self._counter)
+            tokens["context"] = count(join_spans(around), self.counter)
         return tokens
 
 

@@ -110,9 +110,8 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     builder = partial(builder, computed=computed, secret=secret)
     opening = _open(memo, occasion, library, builder, given=runtime_vars, persona=persona)
     plan = _plan(layout, matter, opening, facts=facts, counter=counter)
-    lore = lore_for(library, judge, counter, scene.current_text)
     room = HistoryRoom(context_tokens, reserve_tokens, earlier, policies.history_tokens)
-    kept = _fit(plan, matter, lore, counter, room=room)
+    kept = _fit(plan, matter, lore_for(library, judge, counter, scene.current_text), room=room)
     trace = Trace(
         library.revision,
         variant,
@@ -128,9 +127,8 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
         fallbacks=layout.fallbacks,
         lore=kept.lore,
     )
-    request = _opened(_request(scene, matter, plan, kept, profile=profile), opening)
-    request = replace(request, words=_words(memo, facts))
-    return Composition(request, trace, matter.revealed, recalled.candidates)
+    request = _request(scene, matter, plan, kept, profile=profile, words=_words(memo, facts))
+    return Composition(_opened(request, opening), trace, matter.revealed, recalled.candidates)
 
 
 def _before(persona: Persona, history: tuple[Turn, ...]) -> Persona:
@@ -194,7 +192,13 @@ def _with_opening(blocks: tuple[BlockTrace, ...], opening: Opening) -> tuple[Blo
 
 
 def _request(
-    scene: Scene, matter: Matter, plan: BudgetPlan, kept: KeptHistory, *, profile: Profile
+    scene: Scene,
+    matter: Matter,
+    plan: BudgetPlan,
+    kept: KeptHistory,
+    *,
+    profile: Profile,
+    words: Mapping[str, str],
 ) -> PromptRequest:
     now = scene.runtime_ctx
     request = PromptRequest(
@@ -214,6 +218,7 @@ def _request(
         mode=scene.mode,
         continuation=matter.continuation,
         output=scene.recalled.stimulus.output,
+        words=words,
     )
     return in_one_text(request) if scene.mode == "live" else request
 
@@ -248,12 +253,11 @@ def _fit(
     plan: BudgetPlan,
     matter: Matter,
     lore: Lore | None,
-    counter: TokenCounter,
     *,
     room: HistoryRoom,
 ) -> KeptHistory:
     """Cut until it fits into the room; what is left after that is the conversation's."""
-    history, context, reserve = matter.history, room.context, room.reserve
+    history, counter, context, reserve = matter.history, plan.counter, room.context, room.reserve
     framing = _messages(plan) * FRAMING_TOKENS
     limit = context - reserve - framing
     if plan.gives_way:
