@@ -18,8 +18,10 @@ if TYPE_CHECKING:
         plan_file_import,
         undo_import,
     )
+    from .app.home_move import HomeMove, lay_out_home, move_home, move_home_back
     from .app.home_restore import RestoreResult, restore_home
     from .app.persona_commits import PersonaCommits, open_persona_commits
+    from .home.view import ViewStatus, discard_view, pull_view, push_view, view_status
     from .record.adoption import Adoption, adopt_home
     from .tools.reach import HomeReach, list_reach, revoke_reach
 
@@ -29,19 +31,28 @@ _HOMES = {
     "BackupResult": "app.home_backup",
     "HomeImport": "app.home_import",
     "HomeImportPlan": "app.home_import",
+    "HomeMove": "app.home_move",
     "HomeReach": "tools.reach",
     "PersonaCommits": "app.persona_commits",
     "RestoreResult": "app.home_restore",
+    "ViewStatus": "home.view",
     "adopt_home": "record.adoption",
     "backup_home": "app.home_backup",
+    "discard_view": "home.view",
     "import_file": "app.home_import",
+    "lay_out_home": "app.home_move",
     "list_backups": "app.home_backup",
     "list_reach": "tools.reach",
     "open_persona_commits": "app.persona_commits",
+    "move_home": "app.home_move",
+    "move_home_back": "app.home_move",
     "plan_file_import": "app.home_import",
+    "pull_view": "home.view",
+    "push_view": "home.view",
     "restore_home": "app.home_restore",
     "revoke_reach": "tools.reach",
     "undo_import": "app.home_import",
+    "view_status": "home.view",
 }
 
 __all__ = (
@@ -50,19 +61,28 @@ __all__ = (
     "BackupResult",
     "HomeImport",
     "HomeImportPlan",
+    "HomeMove",
     "HomeReach",
     "PersonaCommits",
     "RestoreResult",
+    "ViewStatus",
     "adopt_home",
     "backup_home",
+    "discard_view",
     "import_file",
+    "lay_out_home",
     "list_backups",
     "list_reach",
     "open_persona_commits",
+    "move_home",
+    "move_home_back",
     "plan_file_import",
+    "pull_view",
+    "push_view",
     "restore_home",
     "revoke_reach",
     "undo_import",
+    "view_status",
 )
 
 

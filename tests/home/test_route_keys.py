@@ -19,9 +19,9 @@ from mentis.ask.route_check import check_routes
 from mentis.errors import MentisError, OptionError, ProviderRefused, RouteError, StoreDamaged
 from mentis.facts.presets import PRESETS
 from mentis.home.create import create_home
-from mentis.home.ledger import open_postgres
 from mentis.home.parts import Parts
 from mentis.home.route_keys import KeyTarget, RouteKeys, open_route_keys
+from mentis.home.server import open_postgres
 from mentis.settings.sources import load_settings
 from mentis.stores.files.trusted import TrustedRoutes
 from mentis.values.cognition import Sense

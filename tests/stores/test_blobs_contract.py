@@ -15,19 +15,34 @@ from mentis.errors import HomeUnwritable, OutsideHome, StoreDamaged
 from mentis.ports.blob_store import BlobStore
 from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.memory import BlobsInMemory
+from mentis.stores.postgres.blobs import PostgresBlobs
+from mentis.stores.postgres.database import PostgresDatabase
 from mentis.values.digest import digest
 
 CONTENT = b"a result " * 2000
 
 
-@pytest.fixture(params=["memory", "files"])
+@pytest.fixture(params=["memory", "files", "postgres"])
 def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
+    if request.param == "postgres":
+        return PostgresBlobs(request.getfixturevalue("postgres"))
     return BlobsInMemory() if request.param == "memory" else FileBlobs(tmp_path / "blobs")
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> FileBlobs:
     return FileBlobs(tmp_path / "blobs")
+
+
+def test_a_changed_row_is_damage_and_keeping_it_again_mends_it(postgres: PostgresDatabase) -> None:
+    rows = PostgresBlobs(postgres)
+    name = rows.keep(CONTENT)
+    with postgres.session() as connection:
+        connection.execute("UPDATE blobs SET data = 'something else'")
+    with pytest.raises(StoreDamaged, match="is not what was kept there"):
+        rows.read(name)
+    assert rows.keep(CONTENT) == name
+    assert (rows.read(name), rows.names()) == (CONTENT, (name,))
 
 
 def file_of(tmp_path: Path, content: bytes = CONTENT) -> Path:

@@ -72,6 +72,7 @@ from mentis.home.identity import RECORDED, unknown_recorded
 from mentis.home.ledger import agents_here
 from mentis.home.parts import Parts
 from mentis.home.routes import open_routes, open_stage
+from mentis.home.server import open_blobs, open_revisions
 from mentis.home.system import RandomChance
 from mentis.library.edit import Edit
 from mentis.library.states import key_of
@@ -92,10 +93,8 @@ from mentis.record.segments import open_segments
 from mentis.record.verify import verify_agent
 from mentis.recorder.prompt_parts import RecordedPrompts
 from mentis.settings.settings import Settings, Stage
-from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import Home, checked_id
 from mentis.stores.sqlite.database import Database
-from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.talk.afterthought import Afterthought, think_again
 from mentis.talk.autofill import draft_field
 from mentis.talk.beat import SESSION as BEATS
@@ -518,7 +517,7 @@ class Agent:
 
     def block_revisions(self, block: str, *, last: int | None = None) -> tuple[Revision, ...]:
         """The saved states of a block, the oldest first: all, or the `last` so many."""
-        return SqliteRevisions(self._database).history(key_of(block), last=last)
+        return open_revisions(self._database).history(key_of(block), last=last)
 
     def plan_cause(
         self,
@@ -614,7 +613,7 @@ class Agent:
 
     def _reader(self, agent: str, replay: ReplayTurn | None) -> RecordReader:
         home, ledger = Home(self._database.path.parent), self._parts.record.ledger
-        foreign = RecordedPrompts(FileBlobs(home.blobs))
+        foreign = RecordedPrompts(open_blobs(home, self._database))
         return record_reader(agent, ledger, home, self._settings, replay=replay, foreign=foreign)
 
     @overload

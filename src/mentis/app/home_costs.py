@@ -16,11 +16,11 @@ from mentis.home.database import open_database
 from mentis.home.identity import RECORDED, pick_persona, unknown_recorded
 from mentis.home.ledger import agents_here, open_ledger
 from mentis.home.parts import Parts
+from mentis.home.server import open_blobs
 from mentis.home.signing import open_sealing
 from mentis.recorder.prompt_parts import RecordedPrompts
 from mentis.settings.settings import Settings
 from mentis.settings.sources import load_settings
-from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import Home, find_home
 from mentis.turn.replay.replay import Replay
 from mentis.values.blame import TurnBlame
@@ -121,7 +121,7 @@ def _readers(home: Home, settings: Settings, parts: Parts) -> Generator[list[Rec
         name = settings.model.name or home.name
         living = {f"{name}/{one}": partial(replay, one) for one in home.personas()}
         sealing = open_sealing(home, settings, parts.variables)
-        foreign = RecordedPrompts(FileBlobs(home.blobs))
+        foreign = RecordedPrompts(open_blobs(home, database))
         yield [
             record_reader(agent, ledger, home, settings, replay=living.get(agent), foreign=foreign)
             for agent in agents_here(ledger, settings, home, sealing)

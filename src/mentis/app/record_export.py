@@ -9,11 +9,11 @@ from pathlib import Path
 from mentis.errors import ReplayError
 from mentis.home.identity import RECORDED
 from mentis.home.parts import Parts
+from mentis.home.server import open_blobs
 from mentis.record.export import RecordExport, write_export
 from mentis.record.record import Record
 from mentis.record.redaction import RedactionRule
 from mentis.record.texts import Disclosure, PromptReader, RecordTexts
-from mentis.stores.files.blobs import FileBlobs
 
 from .agent import Agent
 
@@ -34,7 +34,10 @@ def export_record(
         return write_export(record, path, Disclosure(rules=rules) if rules else None)
     with ExitStack() as stack:
         texts = RecordTexts(
-            record.agent, record.talk, FileBlobs(record.home.blobs), _prompts(record, stack)
+            record.agent,
+            record.talk,
+            open_blobs(record.home, record.database),
+            _prompts(record, stack),
         )
         return write_export(record, path, Disclosure(texts, rules))
 

@@ -21,6 +21,7 @@ from mentis.home.provider import open_provider
 from mentis.home.routes import open_routes, open_stage
 from mentis.home.secret import open_secret
 from mentis.home.system import RandomIds, SystemClock
+from mentis.home.view import refresh
 from mentis.library.shelf import Shelf
 from mentis.ports.clock import Clock
 from mentis.record.agent_record import AgentRecord
@@ -50,6 +51,7 @@ def open_agent_parts(
     `store` is the file of a database to use in the place of the home's own.
     """
     home = find_home(path)
+    refresh(home.path, parts.variables)
     live, shelf = _open_live(home, parts)
     settings, _ = live.current()
     chosen = home.pick_persona(persona, settings.model.persona)

@@ -16,8 +16,11 @@ from mentis.stores.sqlite.database import Database
 from mentis.values.checkpoint import Checkpoint
 from mentis.values.words import entries_of
 
+from .closing import closed_on_failure
 from .copies import copy_refusal, original_of, remember_instance
+from .server import OWN_FILE, ServedDatabase, is_served, open_postgres
 from .signing import open_pin
+from .view import check_served
 
 
 def open_database(
@@ -35,6 +38,13 @@ def open_database(
     told so: HomeCopy. So is one on a disk that takes nothing: HomeUnwritable, StoreFull.
     """
     busy = settings.model.store.busy_seconds
+    if is_served(settings) and file is None:
+        check_served(settings, home)
+        server = open_postgres(settings, environ)
+        with closed_on_failure(server):
+            return ServedDatabase(
+                home.path / OWN_FILE, server, busy_seconds=busy, readonly=readonly
+            )
     if not (file or readonly) and (original := original_of(home, settings, environ)):
         return _open_copy(home, original, busy_seconds=busy)
     if not (file or anew or home.database.exists()):

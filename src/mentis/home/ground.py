@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mentis.ledger.chain import make_stamp
 from mentis.library.memory.files import PersonaMemory
 from mentis.ports.act_handler import ActHandler
+from mentis.ports.blob_store import BlobStore
 from mentis.ports.channel import Channel
 from mentis.ports.clock import Clock
 from mentis.ports.embedder import Embedder
@@ -18,11 +19,12 @@ from mentis.ports.screener import Screener
 from mentis.settings.acts import ActSettings
 from mentis.settings.settings import Settings
 from mentis.stores.files.accepted_acts import AcceptedFile
-from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import Home
 from mentis.stores.files.key_folder import config_folder
 from mentis.stores.sqlite.database import Database
 from mentis.values.persona import Persona
+
+from .server import open_blobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,5 +61,5 @@ class Ground:
         return AcceptedFile(config_folder(self.environ), self.home.path)
 
     @property
-    def blobs(self) -> FileBlobs:
-        return FileBlobs(self.home.blobs)
+    def blobs(self) -> BlobStore:
+        return open_blobs(self.home, self.database)

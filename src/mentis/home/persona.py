@@ -6,14 +6,16 @@ from mentis.codec.toml import read_text
 from mentis.errors import PersonaError
 from mentis.library.load import load_persona, load_profile
 from mentis.library.memory.files import PersonaMemory
+from mentis.library.memory.folder import RevisedFiles
 from mentis.library.persona_macros import with_plain_words
 from mentis.ports.clock import Clock
 from mentis.settings.settings import Settings
 from mentis.settings.sources import LiveSettings
 from mentis.stores.files.home import Home
 from mentis.stores.sqlite.database import Database
-from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.values.persona import Persona, Profile
+
+from .server import ServedDatabase, open_revisions
 
 
 def open_memory(
@@ -29,9 +31,11 @@ def open_memory(
     changes wait for their owner counts as `live` says at the time.
     """
     now = (lambda: settings) if live is None else (lambda: live.current()[0])
+    revisions = open_revisions(database)
+    served = isinstance(database, ServedDatabase)
     return PersonaMemory(
-        home.memory(persona.id),
-        SqliteRevisions(database),
+        RevisedFiles(revisions, persona.id) if served else home.memory(persona.id),
+        revisions,
         clock,
         persona_id=persona.id,
         language=persona.language,

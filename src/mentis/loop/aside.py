@@ -18,11 +18,11 @@ from mentis.errors import BadInput, StoreDamaged, UsageError
 from mentis.home.database import open_database
 from mentis.home.ledger import open_ledger
 from mentis.home.parts import Parts
+from mentis.home.server import open_blobs
 from mentis.home.system import RandomIds, SystemClock
 from mentis.ports.blob_store import BlobStore
 from mentis.record.agent_record import AgentRecord
 from mentis.settings.sources import load_settings
-from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import find_home
 from mentis.stores.files.secret import make_secret, read_secret
 from mentis.values.cognition import Sense
@@ -156,7 +156,7 @@ def open_asides(
     ):
         secret = parts.secret or read_secret(home) or make_secret(home, ids.salt)
         record = AgentRecord(agent, ledger, clock, ids)
-        yield Asides(record, FileBlobs(home.blobs), Seals(agent, secret))
+        yield Asides(record, open_blobs(home, database), Seals(agent, secret))
 
 
 def unsayable(sense: Sense) -> str:

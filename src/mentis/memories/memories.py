@@ -20,8 +20,9 @@ from mentis.errors import EngineMissing, MentisError, StoreConflict, UsageError
 from mentis.exchange.memory_lines import read_lines, write_lines
 from mentis.home.closing import Closeable, closed_on_failure
 from mentis.home.database import open_database
-from mentis.home.ledger import open_ledger, open_postgres
+from mentis.home.ledger import open_ledger
 from mentis.home.parts import Parts
+from mentis.home.server import open_postgres
 from mentis.home.system import RandomIds, SystemClock
 from mentis.ledger.chain import format_time, make_stamp
 from mentis.ports.blob_store import BlobStore

@@ -15,6 +15,7 @@ from mentis.home.closing import Closeable, closed_on_failure
 from mentis.home.database import open_database
 from mentis.home.ledger import open_ledger
 from mentis.home.parts import Parts
+from mentis.home.server import open_revisions
 from mentis.home.system import RandomIds, SystemClock
 from mentis.ledger.chain import make_stamp
 from mentis.ports.clock import Clock
@@ -25,7 +26,6 @@ from mentis.settings.sources import load_settings
 from mentis.settle.goal_patch import every_goal, is_owners
 from mentis.settle.patches import DEFAULT_LIMITS, PatchedState, patch
 from mentis.stores.files.home import find_home
-from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.stores.states import States
 from mentis.values.cognition import (
     USER_ROOT,
@@ -290,7 +290,7 @@ def open_cognition(
     database = open_database(place, settings, parts.variables)
     clock, ids = parts.clock or SystemClock(), parts.ids or RandomIds()
     with closed_on_failure(database):
-        states = States(SqliteRevisions(database), clock)
+        states = States(open_revisions(database), clock)
 
         def record(draft: Draft) -> int:
             ledger = open_ledger(settings, database, parts.variables)

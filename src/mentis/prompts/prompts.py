@@ -22,6 +22,7 @@ from mentis.home.learned_facts import LearnedFacts
 from mentis.home.parts import Parts
 from mentis.home.persona import open_memory, read_persona, read_profile
 from mentis.home.prompts import open_shelf
+from mentis.home.server import open_revisions
 from mentis.home.system import SystemClock
 from mentis.library.archive import Limits, plan_import, read_archive, read_folder
 from mentis.library.archive.plan import ImportPlan
@@ -36,7 +37,6 @@ from mentis.settings.sources import load_settings
 from mentis.stores.files.home import Home, find_home
 from mentis.stores.files.secret import read_secret
 from mentis.stores.sqlite.database import Database
-from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.values.block import Block, Category, Mode, OldMode, Variant
 from mentis.values.json import JsonObject
 from mentis.values.keywords import LoreTrace
@@ -92,7 +92,7 @@ class Prompts(DatabaseHolder):
         self.shelf = shelf or open_shelf(home, self._settings)
         self.editor = Editor(
             self.shelf,
-            SqliteRevisions(database),
+            open_revisions(database),
             self._clock,
             busy_seconds=self._settings.model.store.busy_seconds,
             author=author,

@@ -9,6 +9,7 @@ from pathlib import Path
 from mentis.home.anchors import read_anchors
 from mentis.home.copies import original_of
 from mentis.home.identity import agent_id
+from mentis.home.server import is_served, reach_blobs
 from mentis.home.signing import (
     NO_PIN_HINT,
     Sealing,
@@ -19,7 +20,6 @@ from mentis.home.signing import (
 )
 from mentis.ledger.anchors import read_given
 from mentis.settings.settings import Settings
-from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import Home
 from mentis.stores.files.key_folder import VERIFIED, config_folder
 from mentis.stores.files.known_homes import KnownHomes
@@ -60,8 +60,8 @@ def gather_home_evidence(
         remarks=remarks,
         swapped=swapped_identity(home, settings, environ),
         alone=lambda: lock_changes(home, settings),
-        blobs=FileBlobs(home.blobs),
-        home=home.path,
+        blobs=reach_blobs(home, settings, environ),
+        home=None if is_served(settings) else home.path,
     )
 
 

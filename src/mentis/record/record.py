@@ -22,6 +22,7 @@ from mentis.home.identity import agent_id, home_name, persona_of, pick_persona
 from mentis.home.ledger import agents_here, open_ledger
 from mentis.home.older_turns import OlderTurns, has_own_turns, settle_older_turns
 from mentis.home.parts import Parts
+from mentis.home.server import open_blobs
 from mentis.home.signing import NO_PIN_HINT, Sealing, SignedCheckpoint, open_sealing
 from mentis.home.system import RandomIds, SystemClock
 from mentis.ledger import keeping, statements
@@ -34,7 +35,6 @@ from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore
 from mentis.settings.settings import Settings
 from mentis.settings.sources import load_settings
-from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import Home, find_home
 from mentis.stores.sqlite.database import Database
 from mentis.values.checkpoint import GrowthProof, Pin, Proof
@@ -279,7 +279,7 @@ class Record(Closeable):
             turns = self.store.turns(self.agent, erased.session)
             draft = tell_emptied(draft, erased, turns)
         # Before the entry: once that is erased, nothing says any more which blob it was.
-        forget_blobs(FileBlobs(self.home.blobs), entry, named, self.every_entry())
+        forget_blobs(open_blobs(self.home, self.database), entry, named, self.every_entry())
         writes = erased.writes() if erased and erased.numbers else None
         # The tombstone first: if this is cut short, verify says that the value is still there.
         if self.store.find(self.agent, index) is not None:

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from mentis.errors import StoreDamaged, UsageError
+from mentis.home.server import open_blobs
 from mentis.ledger import keeping
 from mentis.ledger.chain import format_time
 from mentis.ledger.segments import cut, cut_before
-from mentis.stores.files.blobs import FileBlobs
 from mentis.values.entry import Entry
 
 from .erasure import kept_row, release_blobs
@@ -97,7 +97,7 @@ def _expire(record: Record, days: int) -> Expiry:
             marks=inputs,
         )
     # Before the files: once they are deleted, nothing says any more which blobs it were.
-    release_blobs(FileBlobs(record.home.blobs), released, record.every_entry())
+    release_blobs(open_blobs(record.home, record.database), released, record.every_entry())
     # Also copies that a rotation left which was cut short; they verified, too.
     end = old[-1].segment.last
     gone = [file for file in record.segments.files() if file.segment.last <= end]

@@ -12,12 +12,12 @@ from mentis.home.closing import Closeable, closed_on_failure
 from mentis.home.identity import RECORDED
 from mentis.home.parts import Parts
 from mentis.home.redaction import known_keys
+from mentis.home.server import open_blobs
 from mentis.memories.screening import open_screener
 from mentis.record.agent_record import AgentRecord
 from mentis.record.foreign_calls import ForeignCall, foreign_call, missing_calls
 from mentis.record.record import Record, open_record
 from mentis.settings.recorder import RecorderSettings, RepairRule
-from mentis.stores.files.blobs import FileBlobs
 from mentis.values.entry import Entry
 
 from .call_copy import CallCopy
@@ -95,7 +95,7 @@ def open_recording(
 
         writer = CallWriter(
             AgentRecord(record.agent, record.ledger, record.clock, record.ids),
-            FileBlobs(record.home.blobs),
+            open_blobs(record.home, record.database),
             lambda: parts.screener or open_screener(record.home.path),
             secrets=_secrets(record),
             on_entry=note,

@@ -48,6 +48,13 @@ class LedgerSettings(SettingsSection):
             description="Schema in the PostgreSQL database; homes of the same name need their own.",
         ),
     ] = "mentis"
+    holds: Annotated[
+        Literal["record", "home"],
+        Field(
+            description="What lies in PostgreSQL: the record with its turns, or the whole home, so"
+            " that agents of it can live on many machines. `mentis move` sets this."
+        ),
+    ] = "record"
     origin: Annotated[
         str,
         Field(

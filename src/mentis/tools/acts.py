@@ -22,6 +22,7 @@ from mentis.codec.forms import to_object
 from mentis.errors import BadInput, HomeError, StoreDamaged, UsageError
 from mentis.home.closing import Closeable
 from mentis.home.parts import Parts
+from mentis.home.server import open_blobs
 from mentis.ledger.recipes import holds
 from mentis.ports.blob_store import BlobStore
 from mentis.record.act_owners import open_owners
@@ -29,7 +30,6 @@ from mentis.record.act_stories import ActStory, act_stories
 from mentis.record.record import Record, open_record
 from mentis.recovery.acts import RecoveryResult
 from mentis.stores.files.accepted_acts import AcceptedFile
-from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.key_folder import config_folder
 from mentis.values.act import WaitingAct
 from mentis.values.action import Outcome
@@ -88,7 +88,7 @@ class Acts(Closeable):
         self._record = record
         self._parts = parts
         self._ledger = record.ledger
-        self._blobs: BlobStore = FileBlobs(record.home.blobs)
+        self._blobs: BlobStore = open_blobs(record.home, record.database)
         self._owners = open_owners(
             record.home, record.ledger, record.clock, record.agent, judging=False
         )

@@ -23,6 +23,7 @@ from mentis.act.entries import KIND
 from mentis.disk.inside import inside
 from mentis.home.ground import Ground
 from mentis.home.redaction import known_keys
+from mentis.home.server import open_revisions
 from mentis.home.signing import open_pin
 from mentis.library.acts import load_acts, load_message
 from mentis.net.reach import Reach
@@ -35,7 +36,6 @@ from mentis.settle.patches import patch_goal
 from mentis.status.desk import OpenLedger, StatusWorkspace, folder_of, rules_of
 from mentis.status.statuses import Statuses
 from mentis.stores.sqlite.database import Database
-from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.stores.states import States
 from mentis.values.cognition import CognitionState
 from mentis.values.entry import Entry
@@ -111,7 +111,7 @@ def _makers(ground: Ground, notes: Notes) -> Mapping[str, Make]:
 
 
 def open_states(database: Database, clock: Clock) -> States:
-    return States(SqliteRevisions(database), clock)
+    return States(open_revisions(database), clock)
 
 
 def _windows(ground: Ground) -> Statuses:

@@ -141,6 +141,7 @@ WRITES = ASKS | {
     *(f"ledger {name}" for name in ("accept-rollback", "erase", "repair", "rotate")),
     *(f"ledger anchor {name}" for name in ("add", "push", "quorum", "remove")),
     "ledger settle-clock",
+    *("move", "view"),
     *(f"memory {name}" for name in ("add", "forget", "import", "promote", "rebuild", "supersede")),
     *("models choose", "people rm", "people set"),
     *(

@@ -33,7 +33,7 @@ from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
-from .folder import MemoryFolder
+from .folder import MemoryFolder, MemoryPlace, revision_key
 from .review import MemoryChange, from_outside, pending_revisions, review_state
 from .text import NAMES, as_prompt_value, checked_name, drops_most, heading, is_empty, template
 
@@ -85,13 +85,13 @@ class MemoryValues(Value):
 
 
 class PersonaMemory:
-    """The files of one persona, in `personas/<id>/memory`. While `manual` says so, no model is
-    told what the agent changed and its owner has not looked through.
+    """The files of one persona, in `personas/<id>/memory`, or wherever `root` keeps them. While
+    `manual` says so, no model is told what the agent changed and its owner has not looked through.
     """
 
     def __init__(
         self,
-        root: Path,
+        root: Path | MemoryPlace,
         revisions: Revisions,
         clock: Clock,
         *,
@@ -102,7 +102,7 @@ class PersonaMemory:
         manual: Callable[[], bool] = lambda: False,
     ) -> None:
         self.limit = limit
-        self._folder = MemoryFolder(root)
+        self._folder = MemoryFolder(root) if isinstance(root, Path) else root
         self._history = RevisionHistory(revisions, clock)
         self._persona = persona_id
         self._language = language
@@ -400,7 +400,7 @@ class PersonaMemory:
         )
 
     def _key(self, name: str) -> str:
-        return f"memory:{self._persona}/{name}.md"
+        return revision_key(self._persona, name)
 
 
 def _content(name: str, known: tuple[Revision, ...], number: int) -> str:

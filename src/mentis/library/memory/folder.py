@@ -4,19 +4,62 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from mentis.disk.atomic import unwritable, write_atomic
 from mentis.disk.inside import inside
 from mentis.disk.lock import write_lock
 from mentis.disk.seen import SeenFile
 from mentis.errors import PersonaError
+from mentis.ports.revisions import Revisions
 
 _LOCK = ".lock"
 # Far more than any limit; a file beyond it is some mistake, and is not read at all.
 MOST_BYTES = 1_000_000
+
+
+class MemoryPlace(Protocol):
+    """Where the files are."""
+
+    def path(self, name: str) -> Path: ...
+
+    def read(self, name: str) -> str | None: ...
+
+    def write(self, name: str, text: str) -> None: ...
+
+    def lock(self, *, seconds: float) -> AbstractContextManager[None]: ...
+
+
+class RevisedFiles:
+    """No files but revisions: the newest one of each is what the file says. Who writes on top of an
+    older one is refused by their store, so nobody has to wait here.
+    """
+
+    def __init__(self, revisions: Revisions, persona_id: str) -> None:
+        self._revisions = revisions
+        self._persona = persona_id
+
+    def path(self, name: str) -> Path:
+        """As it is called: there is no such file on this machine."""
+        return Path("personas", self._persona, "memory", f"{name}.md")
+
+    def read(self, name: str) -> str | None:
+        newest = self._revisions.history(revision_key(self._persona, name), last=1)
+        return newest[-1].content if newest else None
+
+    def write(self, name: str, text: str) -> None:
+        """The revision that is saved next is the file."""
+
+    @contextmanager
+    def lock(self, *, seconds: float) -> Generator[None]:  # noqa: ARG002 - nobody waits
+        yield
+
+
+def revision_key(persona_id: str, name: str) -> str:
+    return f"memory:{persona_id}/{name}.md"
 
 
 class MemoryFolder:

@@ -6,6 +6,7 @@ never be carried over a fork.
 
 from __future__ import annotations
 
+import os
 import select
 from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -67,6 +68,8 @@ class PostgresDatabase:
         self._idle: list[psycopg.Connection[Row]] = []
         self._places = BoundedSemaphore(CONNECTIONS)
         self._closed = False
+        self._users = 1
+        self._process = os.getpid()
         try:
             with self.session() as connection:
                 self._migrate(connection)
@@ -130,8 +133,19 @@ class PostgresDatabase:
             data = "22000" if isinstance(error, self._psycopg.DataError) else None
             raise translate(error, code=error.sqlstate or data, where=self.where) from error
 
+    def share(self) -> bool:
+        """One more user, who closes it too; False once it is closed, or belongs to a parent."""
+        with self._lock:
+            if self._closed or self._process != os.getpid():
+                return False
+            self._users += 1
+            return True
+
     def close(self) -> None:
         with self._lock:
+            self._users -= 1
+            if self._users > 0:
+                return
             self._closed = True
             idle, self._idle = self._idle, []
         for connection in idle:

@@ -203,6 +203,28 @@ _ADD_INVENTORY = (
     """,
 )
 
+# A home that lies here whole: what is too large for the record, and its files. A file that is gone
+# stays as a row without data, so that whoever holds a copy of it learns that. One counter for all
+# revisions of files, so that one number says whether anything changed.
+_ADD_HOME = (
+    """
+    CREATE TABLE blobs (
+        digest TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+        data BYTEA NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE files (
+        path TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+        data BYTEA,
+        digest TEXT NOT NULL,
+        runs INTEGER NOT NULL,
+        revision BIGINT NOT NULL
+    )
+    """,
+    "CREATE UNIQUE INDEX file_revision ON files (revision)",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _CREATE_TABLES,
     _ADD_MARKS,
@@ -213,6 +235,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _LIST_MEMORIES,
     _NAME_AUTHORS,
     _ADD_INVENTORY,
+    _ADD_HOME,
 )
 VERSION = len(MIGRATIONS)
 LISTS_MEMORIES = MIGRATIONS.index(_LIST_MEMORIES)  # the last version without

@@ -191,6 +191,22 @@ _EXPECTED = {
         column digest text not null C
         CREATE UNIQUE INDEX turn_media_pkey USING btree (agent, session, number, part)
     """,
+    "blobs": """
+        table
+        column digest text not null C
+        column data bytea not null
+        CREATE UNIQUE INDEX blobs_pkey USING btree (digest)
+    """,
+    "files": """
+        table
+        column path text not null C
+        column data bytea
+        column digest text not null
+        column runs integer not null
+        column revision bigint not null
+        CREATE UNIQUE INDEX files_pkey USING btree (path)
+        CREATE UNIQUE INDEX file_revision USING btree (revision)
+    """,
     "version": """
         table
         column number integer not null

@@ -20,6 +20,7 @@ from mentis.facts.presets import PRESETS, RoutePreset
 from mentis.home.found_models import ModelSearch, find_models
 from mentis.home.identity import RECORDED
 from mentis.home.learned_facts import LearnedFacts
+from mentis.home.server import open_blobs
 from mentis.recall.memory.secrets_found import secrets_in
 from mentis.recall.skills import read_skills, skills_data
 from mentis.record.foreign_calls import ForeignCall
@@ -32,7 +33,6 @@ from mentis.settings.aliases import current_name
 from mentis.settings.change import open_settings
 from mentis.settings.settings import Setting
 from mentis.settings.tables import add_route, remove_table
-from mentis.stores.files.blobs import FileBlobs
 from mentis.values.checkpoint import Proof
 from mentis.values.entry import Entry
 from mentis.web.tokens import PersonTrust, Scope, TokenPerson, token_data
@@ -489,7 +489,7 @@ def read_recorded_body(call: ApiCall) -> FileAnswer:
     """Read the body that was sent, as it was kept: secrets are taken out of it."""
     index = call.number("index")
     with is_there(), opened_recorded(call.home, _recorded(call)) as record:
-        prompts = RecordedPrompts(FileBlobs(record.home.blobs))
+        prompts = RecordedPrompts(open_blobs(record.home, record.database))
         content, _ = prompts.body(record.entry(index), "request")
     return FileAnswer(content, "application/octet-stream", f"{call.path['agent']}-{index}.body")
 

@@ -43,6 +43,8 @@ NO_OPERATION: Mapping[str, str] = {
     "upgrade": "a home that is served was brought up to date when it was opened",
     "backup": f"{_MACHINE}: it names a file on its disks, and whoever reads that reads everything",
     "restore": f"{_MACHINE}: a home that is served is there already",
+    "move": f"{_MACHINE}: nobody may be at work in the home, and a server is",
+    "view": f"{_MACHINE}: it is about a folder of it",
     "adopt": "who may write under which key is said by a person at the machine",
     "run": _PROGRAM,
     "record": f"{_PROGRAM}; what it recorded is under /recorded",

@@ -10,7 +10,7 @@ import click
 
 from mentis.errors import UsageError
 
-from .options import home_option, home_path
+from .options import home_option, home_path, home_place
 from .output import say
 from .report import Report, json_wanted, prints_report
 
@@ -21,9 +21,24 @@ from .report import Report, json_wanted, prints_report
     "--route", "named", metavar="MODEL", help="Who answers: BACKEND/MODEL, or a GGUF file."
 )
 @click.option("--yes", is_flag=True, help="Take the best model that is found; ask nothing.")
+@click.option("--database", metavar="URL", help="The home lies in a PostgreSQL database.")
+@click.option("--schema", default="mentis", metavar="NAME", help="A schema for this home alone.")
+@click.option(
+    "--secret",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="secret.key of the home that is there already: FOLDER shows that one.",
+)
 @home_option
 @prints_report
-def init(folder: str | None, *, named: str | None, yes: bool) -> Report | None:
+def init(
+    folder: str | None,
+    *,
+    named: str | None,
+    yes: bool,
+    database: str | None,
+    schema: str,
+    secret: Path | None,
+) -> Report | None:
     """Create a home with a persona, and choose which model answers.
 
     FOLDER is where; without it, the home that --home or MENTIS_HOME names, else ~/.mentis.
@@ -44,10 +59,14 @@ def init(folder: str | None, *, named: str | None, yes: bool) -> Report | None:
         pick_model,
         take_model,
     )
+    from .move import lay_out
 
     if folder == "":
         raise UsageError("the folder has no name", hint="is a variable of your shell unset?")
     model = None if named is None else named_by_route(named)
+    if database is not None or secret is not None:
+        place = home_place() if folder is None else Path(folder)
+        return lay_out(place, database, secret, schema, chosen=model is not None or yes)
     path = create_home(home_path() if folder is None else Path(folder))
     if json_wanted():
         model = best_model(look_for_models()) if model is None and yes else model

@@ -92,6 +92,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "doctor": ("doctor", "Read logs of other programs: what costs, and what to change."),
         "backup": ("backup", "Add a backup of a home to a file, while everything runs."),
         "restore": ("backup", "Turn a backup into a home: a new one, or in its old place."),
+        "move": ("move", "Move a home into a PostgreSQL database, whole, and back."),
+        "view": ("move", "Exchange the files of a home in a database with its folder."),
         "adopt": ("adopt", "Turn a copy into a home of its own, with a new log and key."),
     },
     "Setup": {

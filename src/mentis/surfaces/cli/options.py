@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
+_EXCHANGED = "mentis.exchanged"
 MAX_INDEX = 2**53  # no ledger is longer, and a database counts no further
 
 
@@ -165,10 +166,30 @@ def takes_choice(kind: type[T]) -> Callable[[Callable[[T], R]], Callable[..., R]
 
 
 def home_path() -> Path:
-    """The home that was asked for: the option, then MENTIS_HOME, then ~/.mentis."""
-    path = Path(home_named() or Path.home() / ".mentis")
+    """The home that was asked for: the option, then MENTIS_HOME, then ~/.mentis. One that lies in
+    a database is the newest there is, and what a command changes in its files goes there.
+    """
+    path = home_place()
     say_missing_key(path)
+    if (path / "view.json").is_file():
+        _exchange_files(path)
     return path
+
+
+def home_place() -> Path:
+    """The same, and nothing is looked at."""
+    return Path(home_named() or Path.home() / ".mentis")
+
+
+def _exchange_files(home: Path) -> None:
+    from mentis.home.view import push_view, refresh
+
+    root = click.get_current_context().find_root()
+    if root.meta.get(_EXCHANGED):
+        return
+    root.meta[_EXCHANGED] = True
+    refresh(home, os.environ)
+    root.call_on_close(lambda: push_view(home, os.environ))
 
 
 def home_named() -> str | None:

@@ -140,10 +140,10 @@ def _row(call: ForeignCall) -> tuple[str, ...]:
 def replay_recorded(agent: str, index: int, *, original: bool, body: bool) -> Report:
     """The bytes that were kept of a call; 1 where they are not those that went by."""
     from mentis.errors import UsageError
+    from mentis.home.server import open_blobs
     from mentis.record.foreign_calls import foreign_call
     from mentis.recorder.prompt_parts import RecordedPrompts
     from mentis.recorder.report_data import opened_recorded
-    from mentis.stores.files.blobs import FileBlobs
     from mentis.values.digest import digest
 
     with opened_recorded(home_path(), agent) as record:
@@ -157,7 +157,7 @@ def replay_recorded(agent: str, index: int, *, original: bool, body: bool) -> Re
                 hint=f"`mentis sessions list --persona {agent}` lists what did",
             )
         field = "original" if original and call.repairs else "request"
-        content, same = RecordedPrompts(FileBlobs(record.home.blobs)).body(entry, field)
+        content, same = RecordedPrompts(open_blobs(record.home, record.database)).body(entry, field)
     told = {"entry": index, "session": call.session, "route": call.route, "model": call.model}
     told |= {"identical": same, "bytes": len(content), "digest": digest(content)}
     what = "byte-identical" if same else "not the same: secrets were taken out of what was kept"
