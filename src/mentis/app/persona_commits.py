@@ -28,7 +28,6 @@ from mentis.memories.memories import open_memories
 from mentis.ports.blob_store import BlobStore
 from mentis.prompts.personas import Personas
 from mentis.prompts.prompts import Prompts
-from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import Home, find_home
 from mentis.stores.memory.blobs import BlobsInMemory
 from mentis.values.cognition import REVIEW, Revision, trust_of
@@ -57,7 +56,7 @@ class PersonaCommits:
         self._place = place
         self._personas = personas
         self._parts = parts
-        self._blobs = FileBlobs(place.blobs)
+        self._blobs = personas.blobs
         self._history = RevisionHistory(personas.revisions, parts.clock or SystemClock())
         self._key = commit_key(persona)
 

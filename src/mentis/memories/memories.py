@@ -22,7 +22,7 @@ from mentis.home.closing import Closeable, closed_on_failure
 from mentis.home.database import open_database
 from mentis.home.ledger import open_ledger
 from mentis.home.parts import Parts
-from mentis.home.server import open_postgres
+from mentis.home.server import open_blobs, open_postgres, open_revisions
 from mentis.home.system import RandomIds, SystemClock
 from mentis.ledger.chain import format_time, make_stamp
 from mentis.ports.blob_store import BlobStore
@@ -43,12 +43,10 @@ from mentis.recall.memory.secrets_found import secrets_in
 from mentis.settings.sections import MemoriesSettings
 from mentis.settings.settings import Settings
 from mentis.settings.sources import load_settings
-from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import Home, find_home
 from mentis.stores.postgres.memories import PostgresMemories
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.memories import SqliteMemories
-from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.values.cognition import Memory, Screening
 from mentis.values.digest import Digest
 from mentis.values.entry import Draft, Entry
@@ -139,7 +137,9 @@ def open_memory_parts(settings: Settings, database: Database, parts: Parts) -> M
         settings=settings.model.memories,
         folder=database.path.parent / FOLDER,
         forget_committed=partial(
-            forget_committed, SqliteRevisions(database), FileBlobs(Home(database.path.parent).blobs)
+            forget_committed,
+            open_revisions(database),
+            open_blobs(Home(database.path.parent), database),
         ),
         stepped_down=tuple if parts.embedder or found is None else found.stepped_down,
     )

@@ -20,15 +20,17 @@ from mentis.home.database import open_database
 from mentis.home.ledger import open_ledger
 from mentis.home.parts import Parts
 from mentis.home.persona import open_memory, read_persona
+from mentis.home.server import open_blobs, open_revisions
 from mentis.home.system import RandomIds, SystemClock
 from mentis.library.load import load_persona, shipped_persona, shipped_personas
 from mentis.library.memory.files import PersonaMemory, require_newest
+from mentis.ports.blob_store import BlobStore
+from mentis.ports.revisions import Revisions
 from mentis.record.agent_record import AgentRecord
 from mentis.settings.change import SettingChange, open_settings
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import Home, find_home
 from mentis.stores.sqlite.database import Database
-from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.values.cognition import trust_of
 from mentis.values.digest import digest
 from mentis.values.entry import Draft
@@ -291,9 +293,14 @@ class Personas(DatabaseHolder):
         return cast("JsonObject", told) if isinstance(told, dict) else None
 
     @property
-    def revisions(self) -> SqliteRevisions:
+    def revisions(self) -> Revisions:
         """The history of what is edited in this home."""
-        return SqliteRevisions(self._database)
+        return open_revisions(self._database)
+
+    @property
+    def blobs(self) -> BlobStore:
+        """What is too large for the record."""
+        return open_blobs(self._home, self._database)
 
     def put_picture(self, persona_id: str, data: bytes) -> None:
         """Put a picture in the place of the one that there is; PersonaError where it is none."""
