@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,7 +33,7 @@ from mentis.values.entry import Draft
 from mentis.values.json import JsonObject
 from mentis.values.value import Value
 
-from .import_plan import ArrivalLimits, HomeImportPlan, ImportArrival, PersonaArrival
+from .import_plan import ArrivalLimits, HomeImportPlan, ImportArrival, ImportWish, PersonaArrival
 from .import_recognise import recognise
 from .import_source import LARGEST, ImportSource
 
@@ -62,26 +62,36 @@ class HomeImport(Value):
 
 
 def plan_file_import(
-    home: str | Path, file: str | Path, *, persona: str = "", parts: Parts | None = None
+    home: str | Path,
+    file: str | Path,
+    *,
+    persona: str = "",
+    only: Sequence[str] = (),
+    parts: Parts | None = None,
 ) -> HomeImportPlan:
     """What importing a file or folder would do; nothing is written. BadInput for what is not
-    recognised.
+    recognised. `only` are titles or ids of conversations; without them all are taken.
     """
     source = ImportSource(Path(file))
     with Personas.open(home, parts=parts) as personas:
-        arrival = recognise(source, persona, _limits(home, parts), personas)
+        arrival = recognise(source, _wish(personas, persona, only, parts))
         _check(arrival, personas, home, parts)
     return arrival.plan
 
 
 def import_file(
-    home: str | Path, file: str | Path, *, persona: str = "", parts: Parts | None = None
+    home: str | Path,
+    file: str | Path,
+    *,
+    persona: str = "",
+    only: Sequence[str] = (),
+    parts: Parts | None = None,
 ) -> HomeImport:
     """Import a file or folder as one change; `undo_import` takes it back. The original is kept."""
     source = ImportSource(Path(file))
     place = find_home(Path(home))
     with _locked(place), Personas.open(home, parts=parts) as personas:
-        arrival = recognise(source, persona, _limits(home, parts), personas)
+        arrival = recognise(source, _wish(personas, persona, only, parts))
         _check(arrival, personas, home, parts)
         made = HomeImport(
             _next(place),
@@ -129,9 +139,10 @@ def _free_sessions(arrival: ImportArrival, personas: Personas) -> tuple[tuple[st
     return tuple(found)
 
 
-def _limits(home: str | Path, parts: Parts | None) -> ArrivalLimits:
-    settings = load_settings(find_home(Path(home)).path, (parts or Parts()).variables).model
-    return ArrivalLimits(settings.limits.memory_chars, settings.memories.text_chars)
+def _wish(personas: Personas, persona: str, only: Sequence[str], parts: Parts | None) -> ImportWish:
+    settings = load_settings(personas.home.path, (parts or Parts()).variables).model
+    limits = ArrivalLimits(settings.limits.memory_chars, settings.memories.text_chars)
+    return ImportWish(personas, limits, persona, tuple(only))
 
 
 def _check(

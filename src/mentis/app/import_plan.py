@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from mentis.library.edit import BlockLayer
+from mentis.prompts.personas import Personas
 from mentis.values.cognition import Memory
 from mentis.values.imported import ImportedConversation
 from mentis.values.value import Value
@@ -23,6 +24,7 @@ ImportFormat: TypeAlias = Literal[
     "agent workspace",
     "agent instructions",
     "skills",
+    "chat export",
 ]
 _NO_ID = re.compile(r"[^a-z0-9]+")
 _LONGEST_ID = 40  # so that the ids of its blocks, which begin with it, are not too long
@@ -70,6 +72,18 @@ class ArrivalLimits:
 
     file_chars: int
     memory_chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class ImportWish:
+    """What is wanted of an import: the persona that it is to be or to be for, and the titles or ids
+    of the conversations that are chosen. `personas` are those of the home.
+    """
+
+    personas: Personas
+    limits: ArrivalLimits
+    persona: str = ""
+    only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 from mentis.codec.media_types import type_of
@@ -18,18 +19,19 @@ from mentis.exchange.presets import (
     read_scripts,
     read_user_personas,
 )
-from mentis.prompts.personas import LARGEST_PICTURE, PICTURE_TYPES, Personas
+from mentis.prompts.personas import LARGEST_PICTURE, PICTURE_TYPES
 from mentis.values.json import JsonObject
 
 from .import_card import card_draft
 from .import_chat import chat_draft, chat_persona
+from .import_export import export_arrival
 from .import_lore import add_lorebook
 from .import_plan import (
     ArrivalDraft,
-    ArrivalLimits,
     HomeImportPlan,
     ImportArrival,
     ImportFormat,
+    ImportWish,
     id_of,
 )
 from .import_preset import preset_draft, show_scripts, user_personas_draft
@@ -40,54 +42,55 @@ _CARD_IN_ZIP = "card.json"
 _LARGEST_CARD = 20_000_000
 _KNOWN = (
     "character cards (JSON, PNG, CHARX), lorebooks (JSON); chats (JSONL), presets, personas and"
-    " regex scripts of SillyTavern (JSON); folders or zip files with SKILL.md, SOUL.md or AGENTS.md"
+    " regex scripts of SillyTavern (JSON); exports of ChatGPT and Claude; folders or zip files with"
+    " SKILL.md, SOUL.md or AGENTS.md"
 )
 
 
-def recognise(
-    source: ImportSource, persona: str, limits: ArrivalLimits, personas: Personas
-) -> ImportArrival:
-    """What becomes of it; BadInput where nothing is recognised. `personas` are those of the home:
-    a chat is of one of them.
-    """
-    if is_png(source.data):
-        found = card_in_picture(source.data)
-        if found is None:
-            hint = "a program that saves pictures anew takes the card out; get the first one"
-            raise BadInput(f"{source.name}: the picture holds no character card", hint=hint)
-        document = read_json(found, f"{source.name}: the card in the picture")
-        return _card(source, document, persona, source.data)
-    if source.is_zip and _CARD_IN_ZIP in source.names:
-        return _packed_card(source, persona)
-    arrival = workspace_arrival(source, persona, limits)
-    if arrival is not None:
+def recognise(source: ImportSource, wish: ImportWish) -> ImportArrival:
+    """What becomes of it; BadInput where nothing is recognised."""
+    for reader in _READERS:
+        arrival = reader(source, wish)
+        if arrival is None:
+            continue
+        if wish.only and arrival.plan.format != "chat export":
+            hint = "leave --only out"
+            raise BadInput(f"{source.name} holds no conversations to choose from", hint=hint)
         return arrival
-    if source.is_zip or source.is_folder:
-        raise _unknown(source)
-    if is_chat(source.data):
-        return _chat(source, persona, personas)
-    return _of_document(source, read_json(source.data, source.name), persona)
-
-
-def _of_document(source: ImportSource, document: object, persona: str) -> ImportArrival:
-    if lorebook_dialect(document) is not None:
-        return _book(source, cast("JsonObject", document), persona)
-    drafted = _tavern_draft(source, document, persona)
-    if drafted is not None:
-        return _tavern(source, persona, *drafted)
-    return _card(source, document, persona)
-
-
-def _unknown(source: ImportSource) -> BadInput:
     message = f"{source.name}: nothing in it is recognised"
-    return BadInput(message, hint=f"recognised are: {_KNOWN}")
+    raise BadInput(message, hint=f"recognised are: {_KNOWN}")
 
 
-def _packed_card(source: ImportSource, persona: str) -> ImportArrival:
+def _picture(source: ImportSource, wish: ImportWish) -> ImportArrival | None:
+    if not is_png(source.data):
+        return None
+    found = card_in_picture(source.data)
+    if found is None:
+        hint = "a program that saves pictures anew takes the card out; get the first one"
+        raise BadInput(f"{source.name}: the picture holds no character card", hint=hint)
+    document = read_json(found, f"{source.name}: the card in the picture")
+    return _card(source, document, wish.persona, source.data)
+
+
+def _packed_card(source: ImportSource, wish: ImportWish) -> ImportArrival | None:
+    if not source.is_zip or _CARD_IN_ZIP not in source.names:
+        return None
     members = source.read(lambda one: one == _CARD_IN_ZIP or _is_icon(one), most=_LARGEST_CARD)
     icons = sorted(one for one in members if one != _CARD_IN_ZIP)
     document = read_json(members[_CARD_IN_ZIP], f"{source.name}: {_CARD_IN_ZIP}")
-    return _card(source, document, persona, members[icons[0]] if icons else None)
+    return _card(source, document, wish.persona, members[icons[0]] if icons else None)
+
+
+def _json(source: ImportSource, wish: ImportWish) -> ImportArrival | None:
+    if source.is_zip or source.is_folder:
+        return None
+    document = read_json(source.data, source.name)
+    if lorebook_dialect(document) is not None:
+        return _book(source, cast("JsonObject", document), wish.persona)
+    drafted = _tavern_draft(source, document, wish.persona)
+    if drafted is not None:
+        return _tavern(source, wish.persona, *drafted)
+    return _card(source, document, wish.persona)
 
 
 def _is_icon(name: str) -> bool:
@@ -96,9 +99,9 @@ def _is_icon(name: str) -> bool:
 
 def _card(
     source: ImportSource, document: object, persona: str, picture: bytes | None = None
-) -> ImportArrival:
+) -> ImportArrival | None:
     if not is_card(document):
-        raise _unknown(source)
+        return None
     card = read_card(cast("JsonObject", document))
     name = card.nickname or card.name
     chosen = persona or id_of(name)
@@ -136,9 +139,11 @@ def _book(source: ImportSource, document: JsonObject, persona: str) -> ImportArr
     return ImportArrival(plan, blocks=draft.blocks)
 
 
-def _chat(source: ImportSource, persona: str, personas: Personas) -> ImportArrival:
+def _chat(source: ImportSource, wish: ImportWish) -> ImportArrival | None:
+    if not is_chat(source.data):
+        return None
     chat, draft = read_chat(source.data), ArrivalDraft()
-    whose = chat_persona(chat, personas, persona)
+    whose = chat_persona(chat, wish.personas, wish.persona)
     conversation = chat_draft(chat, whose, source.stem, draft)
     plan = HomeImportPlan(
         file=source.name,
@@ -196,3 +201,14 @@ def _take_picture(picture: bytes, draft: ArrivalDraft) -> None:
         draft.lose("picture", f"it has more than {LARGEST_PICTURE} bytes; kept in the original")
     else:
         draft.picture = picture
+
+
+# The first that knows it decides; what a name says comes before what bytes say.
+_READERS: tuple[Callable[[ImportSource, ImportWish], ImportArrival | None], ...] = (
+    _picture,
+    _packed_card,
+    workspace_arrival,
+    _chat,
+    export_arrival,
+    _json,
+)

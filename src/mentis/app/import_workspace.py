@@ -20,6 +20,7 @@ from .import_plan import (
     HomeImportPlan,
     ImportArrival,
     ImportFormat,
+    ImportWish,
     id_of,
 )
 from .import_source import ImportSource, text_of
@@ -37,10 +38,9 @@ _SHOWN_CHARS = 1_500
 _REFERENCE = re.compile(r"^@(\S+)\s*$", re.MULTILINE)
 
 
-def workspace_arrival(
-    source: ImportSource, persona: str, limits: ArrivalLimits
-) -> ImportArrival | None:
+def workspace_arrival(source: ImportSource, wish: ImportWish) -> ImportArrival | None:
     """What becomes of skills, instructions and a workspace; None where there is nothing such."""
+    persona, limits = wish.persona, wish.limits
     names = {name.upper(): name for name in source.names if "/" not in name}
     there = {one: names[one.upper()] for one in _known() if one.upper() in names}
     skills = [name for name in source.names if PurePosixPath(name).name == SKILL]

@@ -113,6 +113,10 @@ class Personas(DatabaseHolder):
         settings = load_settings(home.path, parts.variables)
         return cls(home, open_database(home, settings, parts.variables), parts)
 
+    @property
+    def home(self) -> Home:
+        return self._home
+
     def ids(self) -> tuple[str, ...]:
         """The ids of all personas, in their order."""
         return self._home.personas()

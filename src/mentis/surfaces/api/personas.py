@@ -146,6 +146,9 @@ class ImportFileQuery(Given):
 
     file: str = Field("import", max_length=200, description="The name of the file.")
     persona: str = Field("", max_length=64, description="The id; empty: made of its name.")
+    only: str = Field(
+        "", max_length=4000, description="Titles or ids of conversations, a line each; empty: all."
+    )
 
 
 class CommitGiven(Given):
@@ -342,7 +345,13 @@ def restore_persona_commit(call: ApiCall, body: CommitRestoreGiven) -> dict[str,
 def plan_home_import(call: ApiCall, query: ImportFileQuery, raw: bytes) -> dict[str, object]:
     """Say what importing a file of another program would do: a character card, say."""
     with _file(query, raw) as file:
-        made = plan_file_import(call.home, file, persona=query.persona, parts=call.desk.parts)
+        made = plan_file_import(
+            call.home,
+            file,
+            persona=query.persona,
+            only=query.only.splitlines(),
+            parts=call.desk.parts,
+        )
         return to_object(made)
 
 
@@ -353,7 +362,13 @@ def plan_home_import(call: ApiCall, query: ImportFileQuery, raw: bytes) -> dict[
 def import_home_file(call: ApiCall, query: ImportFileQuery, raw: bytes) -> dict[str, object]:
     """Import a file of another program as one change; the original is kept."""
     with _file(query, raw) as file:
-        made = import_file(call.home, file, persona=query.persona, parts=call.desk.parts)
+        made = import_file(
+            call.home,
+            file,
+            persona=query.persona,
+            only=query.only.splitlines(),
+            parts=call.desk.parts,
+        )
     return to_object(made)
 
 

@@ -27,35 +27,44 @@ if TYPE_CHECKING:
     metavar="ID",
     help="The id of the new persona; of a lorebook, who alone is told it; of a chat, whose it is.",
 )
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="TITLE|ID",
+    help="Of an export only this conversation; may come again. --dry-run lists them.",
+)
 @click.option("--dry-run", is_flag=True, help="Only show the plan: nothing is written.")
 @click.option("--undo", is_flag=True, help="Take back the newest import that still stands.")
 @home_option
 @prints_report
-def import_(file: Path | None, *, persona: str, dry_run: bool, undo: bool) -> Report:
+def import_(
+    file: Path | None, *, persona: str, only: tuple[str, ...], dry_run: bool, undo: bool
+) -> Report:
     """Move in from another program: what you had there becomes yours here.
 
     What FILE is, is seen from its bytes: a character card V1, V2 or V3 as JSON, as a PNG picture or
     as CHARX; a lorebook of SillyTavern, of a card, of NovelAI, Agnai or Risu; a chat of SillyTavern
-    as JSONL; its presets, regex scripts and personas of the user. FILE may also be a folder, or a
-    zip file of one: skills (SKILL.md), instructions (AGENTS.md, CLAUDE.md), or an agent's workspace
-    with a SOUL.md and what belongs to it. The plan says what becomes what, what is not done as the
-    other program does it, and what is only shown. It is one change, and --undo takes it back; the
-    original stays in imports/ of the home. What comes so counts as `reference`, not as your own
-    words, until you have read it and say `mentis persona promote ID`; what was said in a chat stays
-    untrusted. Scripts and patterns in it are never run.
+    as JSONL; its presets, regex scripts and personas of the user; the export of ChatGPT or Claude,
+    as the zip file that it comes in or the conversations.json in it. FILE may also be a folder, or
+    a zip file of one: skills (SKILL.md), instructions (AGENTS.md, CLAUDE.md), or an agent's
+    workspace with a SOUL.md and what belongs to it. The plan says what becomes what, what is not
+    done as the other program does it, and what is only shown. It is one change, and --undo takes it
+    back; the original stays in imports/ of the home. What comes so counts as `reference`, not as
+    your own words, until you have read it and say `mentis persona promote ID`; what was said in a
+    chat stays untrusted. Scripts and patterns in it are never run.
     """
     from mentis.app.home_import import import_file, plan_file_import, undo_import
 
     if undo:
-        if file is not None or dry_run or persona:
+        if file is not None or dry_run or persona or only:
             raise click.UsageError("--undo stands alone: it takes back the newest import")
         return _undone(undo_import(home_path()))
     if file is None:
         raise click.UsageError("name the file to import, or --undo")
     if dry_run:
-        plan = plan_file_import(home_path(), file, persona=persona)
+        plan = plan_file_import(home_path(), file, persona=persona, only=only)
         return Report(plan, (*_plan_text(plan), Note("nothing was written")))
-    made = import_file(home_path(), file, persona=persona)
+    made = import_file(home_path(), file, persona=persona, only=only)
     return Report(made, (*_plan_text(made.plan), *_next_steps(made)))
 
 
