@@ -66,6 +66,38 @@ def test_an_attack_is_found_under_its_disguise() -> None:
         assert SCREENER.screen(text, source="").outcome == "dropped", text
 
 
+def test_more_hidden_text_than_is_looked_at_is_marked() -> None:
+    said = SCREENER.screen(
+        "A page. "
+        + "<!-- a b c -->" * 2
+        + "".join(f"<!-- remark {number} -->" for number in range(100)),
+        source="web",
+    )
+    assert said.outcome == "suspicious"
+    assert "more is hidden" in said.reason
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr", "es", "pt"])
+def test_what_stands_around_an_encoded_attack_does_not_make_it_harmless(language: str) -> None:
+    coded = base64.b64encode(ATTACKS[language].encode()).decode()
+    notes = [json.loads(line)["text"] for line in shipped_file("calibration.jsonl").splitlines()]
+    said = SCREENER.screen("\n".join([*notes[:15], coded, *notes[15:30]]), source="web")
+    assert said.outcome == "dropped"
+    assert said.span is None
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr", "es", "pt"])
+def test_a_passage_is_judged_by_itself_in_a_long_text(language: str) -> None:
+    notes = [json.loads(line)["text"] for line in shipped_file("calibration.jsonl").splitlines()]
+    before = "\n".join(notes[:40]) + "\n"
+    text = f"{before}{ATTACKS[language]}\n" + "\n".join(notes[40:80])
+    said = SCREENER.screen(text, source="web")
+    assert said.outcome == "dropped"
+    assert said.span is not None
+    assert len(before) <= said.span[0] + 40
+    assert said.span[0] <= len(before) + len(ATTACKS[language])
+
+
 def test_what_was_hidden_has_no_place_in_the_text() -> None:
     coded = base64.b64encode(ATTACKS["en"].encode()).decode()
     assert SCREENER.screen(f"See: {coded}", source="").span is None

@@ -98,6 +98,19 @@ def score(windows: LinearModel, whole: LinearModel, one: TextReading) -> TextSco
     return TextScore(scores[best], all_of_it, len(one.tokens), *one.windows[best])
 
 
+def score_passages(
+    windows: LinearModel, whole: LinearModel, one: TextReading, runs: Sequence[tuple[int, int]]
+) -> list[TextScore]:
+    """Each run as if it were a text of its own."""
+    scores = list(zip(windows.scores(one, one.windows), one.windows, strict=True))
+    found: list[TextScore] = []
+    for (start, end), all_of_it in zip(runs, whole.scores(one, runs), strict=True):
+        inside = [(worst, run) for worst, run in scores if start <= run[0] and run[1] <= end]
+        worst, run = max(inside, key=lambda pair: (pair[0], -pair[1][0]))
+        found.append(TextScore(worst, all_of_it, end - start, *run))
+    return found
+
+
 def _unpacked(packed: bytes) -> bytes:
     reader = zlib.decompressobj()
     try:

@@ -19,12 +19,13 @@ from mentis.values.value import Value
 from .fusion import Way, text_votes, weighs
 from .knowledge import Knowledge
 from .language import OTHER, is_foreign
-from .model import TextScore, score
+from .model import TextScore, score, score_passages
 from .normalise import Normal, normalise
 from .patterns import OWNER_PATTERN, OwnerPatterns
 from .reading import LONGEST, TextReading, read
 from .rules import Hit
 from .vector import LEARNED, NoVote, VectorVote
+from .windows import PASSAGE, passages_of
 
 UNSCREENED = "unscreened"
 _ALL_LAYERS = ("normalise", "language", "rules", "model", "vector", "thresholds")
@@ -82,16 +83,18 @@ class TextScreener:
         del source
         if self._known.failures:
             return self._unable()
-        return self._owned(_verdict(self._case(text, vector)), text, vector)
+        worst = max(self._cases(text, vector), key=_badness)
+        return self._owned(_verdict(worst), text, vector)
 
     def explain(self, text: str, vector: StoredVector | None = None) -> ScreeningReport:
         if self._known.failures:
             return ScreeningReport(self._unable(), text, (), 0, "", (), "", {}, 0.0, (0.0, 0.0))
-        case = self._case(text, vector)
+        whole, *parts = self._cases(text, vector)
+        case = max((whole, *parts), key=_badness)
         start, end = _characters(case)
         return ScreeningReport(
             self._owned(_verdict(case), text, vector),
-            case.normal.plain,
+            whole.normal.plain,
             case.normal.hidden,
             case.normal.unseen,
             _laid_open(case.normal)[start:end],
@@ -105,7 +108,7 @@ class TextScreener:
 
     def raw_score(self, text: str, vector: StoredVector | None = None) -> tuple[str, Way, float]:
         """Language, way and score before any threshold; for calibration."""
-        case = self._case(text, vector)
+        case = self._case(text, normalise(text), vector)
         return case.language, case.way, case.total
 
     def _owned(self, said: Screening, text: str, vector: StoredVector | None) -> Screening:
@@ -128,28 +131,54 @@ class TextScreener:
         reason = f"the screener failed: a layer cannot run ({why})"
         return Screening("dropped", reason, category=UNSCREENED, layers=ran)
 
-    def _case(self, text: str, vector: StoredVector | None) -> _Case:
+    def _cases(self, text: str, vector: StoredVector | None) -> list[_Case]:
+        """The text with all that was hidden in it; that alone; and each passage that says something
+        known: what stands around it, and what the vector of the rest says, makes it no better."""
+        normal = normalise(text)
+        cases = [self._case(text, normal, vector)]
+        if normal.hidden:
+            alone = Normal("", None, normal.hidden, normal.unseen)
+            cases.append(self._case("", alone, None))
+        return [*cases, *self._passages(cases[0])]
+
+    def _passages(self, whole: _Case) -> list[_Case]:
+        windows, model, hits = self._known.windows, self._known.whole, whole.one.hits
+        if windows is None or model is None or not hits or len(whole.one.tokens) <= PASSAGE:
+            return []
+        runs = [
+            (start, end)
+            for start, end in passages_of(whole.one.windows)
+            if any(start <= hit.start and hit.end <= end for hit in hits)
+        ]
+        return [
+            self._weighed(whole, scored, None)
+            for scored in score_passages(windows, model, whole.one, runs)
+        ]
+
+    def _case(self, text: str, normal: Normal, vector: StoredVector | None) -> _Case:
         known = self._known
         if known.windows is None or known.whole is None or known.voter is None:
             raise Defect("the screening model was asked although it is not there")
-        normal = normalise(text)
         one = read(_laid_open(normal), known.lexicon, known.rules)
         language = known.languages.guess(token.word for token in one.tokens)
         scored = score(known.windows, known.whole, one)
         heard = None if vector is None else known.voter.hear(vector)
+        read_text = _Case(text, normal, one, None, language, "text", {}, _NOTHING, 0.0, 0.0, None)
+        return self._weighed(read_text, scored, heard)
+
+    def _weighed(
+        self, case: _Case, scored: TextScore | None, heard: VectorVote | NoVote | None
+    ) -> _Case:
         way = _way(heard)
         voters = self._voters(scored, heard, way)
-        return _Case(
-            text,
-            normal,
-            one,
-            scored,
-            language,
-            way,
-            voters,
+        return replace(
+            case,
+            scored=scored,
+            way=way,
+            voters=voters,
             total=sum(voters.values()) if voters else _NOTHING,
-            suspicious=self._limit(way, "suspicious", language),
-            dropped=self._limit(way, "dropped", language),
+            suspicious=self._limit(way, "suspicious", case.language),
+            dropped=self._limit(way, "dropped", case.language),
             heard=heard,
         )
 
@@ -168,6 +197,11 @@ class TextScreener:
         if isinstance(heard, VectorVote):
             votes |= {"head": heard.head, "patterns": heard.patterns}
         return {**fusion.shares(votes), "constant": fusion.bias}
+
+
+def _badness(case: _Case) -> tuple[int, float]:
+    outcome, _ = _outcome(case)
+    return ("clean", "suspicious", "dropped").index(outcome), case.total - case.dropped
 
 
 def _way(heard: VectorVote | NoVote | None) -> Way:
@@ -210,15 +244,21 @@ def _said(
 def _outcome(case: _Case) -> tuple[Literal["clean", "suspicious", "dropped"], str]:
     if case.total > case.dropped:
         return "dropped", ""
+    reason = _unread(case)
+    return ("suspicious", reason) if reason or case.total > case.suspicious else ("clean", "")
+
+
+def _unread(case: _Case) -> str:
+    """Why a text cannot be called clean whatever was found in it; "" where all of it was read."""
     if len(case.text) > LONGEST:
-        return "suspicious", f"only the first {LONGEST} characters were looked at"
+        return f"only the first {LONGEST} characters were looked at"
     if is_foreign(case.normal.plain):
-        return "suspicious", "mostly in a script that is not screened"
+        return "mostly in a script that is not screened"
+    if case.normal.more:
+        return "more is hidden in it than is looked at"
     if case.normal.unseen >= _MANY_UNSEEN:
-        return "suspicious", f"{case.normal.unseen} characters in it show nothing"
-    if case.total > case.suspicious:
-        return "suspicious", ""
-    return "clean", ""
+        return f"{case.normal.unseen} characters in it show nothing"
+    return ""
 
 
 def _laid_open(normal: Normal) -> str:

@@ -1,4 +1,4 @@
-"""A text cut into windows: sentences, and pairs of neighbours, as runs of tokens."""
+"""A text cut into windows (sentences and pairs of them) and passages, as runs of tokens."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from .features import Token
 
 _BREAK = re.compile(r"[.!?;…]\s|[\n|]|[\"'“”»]\s?[,}\]]|: ?['\"]")
 _LONGEST = 32  # tokens; longer sentences are cut
+PASSAGE = 48  # tokens; a longer text has passages
 
 
 def sentences_of(text: str, tokens: Sequence[Token]) -> list[tuple[int, int]]:
@@ -31,3 +32,17 @@ def windows_of(text: str, tokens: Sequence[Token]) -> list[tuple[int, int]]:
     runs = sentences_of(text, tokens) if tokens else []
     pairs = [(one[0], two[1]) for one, two in pairwise(runs)]
     return [*runs, *pairs]
+
+
+def passages_of(windows: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """As many neighbouring sentences as a passage holds, from each sentence on."""
+    runs = windows[: (len(windows) + 1) // 2]  # pairs of them stand behind
+    found: list[tuple[int, int]] = []
+    last = 0
+    for number, (first, _) in enumerate(runs):
+        last = max(last, number)
+        while last + 1 < len(runs) and runs[last + 1][1] - first <= PASSAGE:
+            last += 1
+        if not found or runs[last][1] > found[-1][1]:
+            found.append((first, runs[last][1]))
+    return found
