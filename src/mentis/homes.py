@@ -10,6 +10,7 @@ from importlib import import_module
 TYPE_CHECKING = False  # loading typing takes longer than all the rest here
 
 if TYPE_CHECKING:
+    from .app.file_export import ExportLoss, FileExport
     from .app.home_backup import BackupInfo, BackupResult, backup_home, list_backups
     from .app.home_import import (
         HomeImport,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .app.home_move import HomeMove, lay_out_home, move_home, move_home_back
     from .app.home_restore import RestoreResult, restore_home
     from .app.persona_commits import PersonaCommits, open_persona_commits
+    from .app.session_export import export_session
     from .home.view import ViewStatus, discard_view, pull_view, push_view, view_status
     from .record.adoption import Adoption, adopt_home
     from .tools.reach import HomeReach, list_reach, revoke_reach
@@ -29,6 +31,8 @@ _HOMES = {
     "Adoption": "record.adoption",
     "BackupInfo": "app.home_backup",
     "BackupResult": "app.home_backup",
+    "ExportLoss": "app.file_export",
+    "FileExport": "app.file_export",
     "HomeImport": "app.home_import",
     "HomeImportPlan": "app.home_import",
     "HomeMove": "app.home_move",
@@ -39,6 +43,7 @@ _HOMES = {
     "adopt_home": "record.adoption",
     "backup_home": "app.home_backup",
     "discard_view": "home.view",
+    "export_session": "app.session_export",
     "import_file": "app.home_import",
     "lay_out_home": "app.home_move",
     "list_backups": "app.home_backup",
@@ -59,6 +64,8 @@ __all__ = (
     "Adoption",
     "BackupInfo",
     "BackupResult",
+    "ExportLoss",
+    "FileExport",
     "HomeImport",
     "HomeImportPlan",
     "HomeMove",
@@ -69,6 +76,7 @@ __all__ = (
     "adopt_home",
     "backup_home",
     "discard_view",
+    "export_session",
     "import_file",
     "lay_out_home",
     "list_backups",

@@ -126,6 +126,18 @@ def undo_import(home: str | Path, *, parts: Parts | None = None) -> HomeImport:
             return _take_back(place, standing[-1], personas, parts)
 
 
+def standing_imports(home: str | Path) -> tuple[HomeImport, ...]:
+    """The imports that were not taken back, the oldest first."""
+    return tuple(one for one in _imports(find_home(Path(home))) if one.state == "done")
+
+
+def import_original(home: str | Path, number: int) -> bytes | None:
+    """The file of an import, as it came; None where it is not kept any more."""
+    folder = _folder(find_home(Path(home)), number)
+    found = sorted(folder.glob("original*"))
+    return read_bounded(found[0], LARGEST) if found else None
+
+
 def _free_sessions(arrival: ImportArrival, personas: Personas) -> tuple[tuple[str, str], ...]:
     """A name that no session of its persona has, for each conversation."""
     found: list[tuple[str, str]] = []

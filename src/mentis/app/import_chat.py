@@ -41,7 +41,7 @@ def chat_draft(
 ) -> ImportedConversation:
     """The conversation, and in the plan what is not as it was there."""
     own = _own_names(chat, persona)
-    turns = [_turn(one, own, _resolved(one, chat, persona)) for one in chat.lines if _says(one)]
+    turns = [_turn(one, own, resolver(one, chat, persona)) for one in chat.lines if _says(one)]
     swipes = sum(len(one.others) for one in turns)
     draft.add(
         f"chat ({len(turns)} messages)",
@@ -86,7 +86,7 @@ def _turn(line: ChatLine, own: frozenset[str], plain: Callable[[str], str]) -> I
     )
 
 
-def _resolved(line: ChatLine, chat: Chat, persona: Persona) -> Callable[[str], str]:
+def resolver(line: ChatLine, chat: Chat, persona: Persona) -> Callable[[str], str]:
     """Both names put in where they stand as macros; whatever else was said stays as it was."""
     user = chat.user or next((one.name for one in chat.lines if one.is_user and one.name), "")
     char = line.name if not line.is_user and line.name in chat.speakers else persona.name

@@ -12,6 +12,7 @@ from typing import cast
 from mentis.errors import BadInput
 from mentis.values.json import JsonObject
 from mentis.values.value import Value
+from mentis.values.written import dump
 
 from .cards import read_json
 
@@ -24,7 +25,7 @@ _UNUSED = "unused"  # newer versions write it in the place of both names
 @dataclass(frozen=True, slots=True)
 class ChatLine(Value):
     """One message. `swipes` are all answers that were given here, `chosen` is the place of the one
-    that counts; `line` is its number in the file.
+    that counts; `line` is its number in the file, and `row` all that stands in it.
     """
 
     line: int
@@ -38,6 +39,7 @@ class ChatLine(Value):
     chosen: int = 0
     attached: bool = False
     thought: bool = False
+    row: JsonObject = field(default_factory=dict[str, object])
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -112,6 +114,27 @@ def read_chat(data: bytes) -> Chat:
     )
 
 
+def write_rows(rows: Sequence[JsonObject]) -> bytes:
+    """A header and its messages, as the program itself writes them."""
+    return b"\n".join(map(dump, rows))
+
+
+def row_of(line: ChatLine) -> JsonObject:
+    """A message that comes from no such file."""
+    row: JsonObject = {
+        "name": line.name,
+        "is_user": line.is_user,
+        "is_system": line.is_system,
+        "mes": line.text,
+        "extra": {},
+    }
+    if line.time:
+        row["send_date"] = line.time
+    if line.swipes:
+        row |= {"swipe_id": line.chosen, "swipes": list(line.swipes)}
+    return row
+
+
 def _raw_lines(data: bytes) -> Iterator[bytes]:
     """By line feeds alone: other ends of lines may stand inside of a text."""
     at = 0
@@ -154,6 +177,7 @@ def _line(row: JsonObject, number: int) -> ChatLine:
         chosen=chosen if type(chosen) is int and 0 <= chosen < len(swipes) else 0,
         attached=any(bool(extra.get(name)) for name in ("image", "media", "files", "file")),
         thought=bool(extra.get("reasoning")),
+        row=row,
     )
 
 

@@ -195,10 +195,11 @@ def _last_message(turns: Sequence[Turn], session: str) -> int:
 def answer_versions(record: AgentRecord, session: str) -> tuple[AnswerVersion, ...]:
     """The answers that the last message has had, the oldest first, each once. It blocks."""
     turns = record.turns(session)
-    return tuple(_versions(turns, _last_message(turns, session)))
+    return versions_of(turns, _last_message(turns, session))
 
 
-def _versions(turns: Sequence[Turn], last: int) -> list[AnswerVersion]:
+def versions_of(turns: Sequence[Turn], last: int) -> tuple[AnswerVersion, ...]:
+    """The answers that the message of this number has had, the oldest first."""
     numbers, number = list[int](), last
     while number is not None and is_message(turns[number]):
         if turns[number].text == turns[last].text and turns[number].state not in CAME_TO_NOTHING:
@@ -215,7 +216,7 @@ def _versions(turns: Sequence[Turn], last: int) -> list[AnswerVersion]:
             found.append(AnswerVersion(number, text))
         if number == last:
             found = [replace(one, current=parts == of) for one, of in zip(found, told, strict=True)]
-    return found
+    return tuple(found)
 
 
 def _answer_to(turns: Sequence[Turn], message: int) -> tuple[Turn, ...]:
@@ -234,7 +235,7 @@ def restore_answer(record: AgentRecord, session: str, number: int) -> Entry:
     """
     turns = record.turns(session)
     last = _last_message(turns, session)
-    known = {one.number: one for one in _versions(turns, last)}
+    known = {one.number: one for one in versions_of(turns, last)}
     if number not in known or known[number].current:
         others = ", ".join(str(one.number) for one in known.values() if not one.current)
         raise UsageError(

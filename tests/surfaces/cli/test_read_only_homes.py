@@ -88,6 +88,7 @@ READS: dict[str, tuple[str, ...]] = {
     "eval screening": ("{out}/labelled.jsonl --text-only",),
     "sense failed": ("",),
     "sense list": ("",),
+    "sessions export": ("{out}/talk.jsonl weather", "{out}/talk.md weather"),
     "sessions answers": ("weather",),
     "sessions list": ("",),
     "sessions search": ("warm",),

@@ -12,6 +12,7 @@ from anyio import to_thread
 from pydantic import Field
 
 from mentis.app.agent import Agent
+from mentis.app.session_export import SessionFormat, export_session
 from mentis.ask.ask import OnDelta
 from mentis.ask.attachments import attach
 from mentis.codec.forms import to_object
@@ -39,7 +40,7 @@ from mentis.values.session import BEATS, AnswerVersion, Session
 from mentis.values.tool import ToolDeclaration
 from mentis.web.agents import is_guest, own_name, said_by, session_of
 
-from .operation import ApiCall, Example, Given, ListPage, OperationTable, PageQuery
+from .operation import ApiCall, Example, FileAnswer, Given, ListPage, OperationTable, PageQuery
 from .paging import cursor_number, page_of
 from .shapes import (
     AfterthoughtAnswer,
@@ -234,6 +235,33 @@ async def list_messages(call: ApiCall, query: MessagesQuery) -> ListPage:
     chosen = left[: query.limit]
     last = chosen[-1]["number"] if len(left) > query.limit else None
     return ListPage(chosen, last if isinstance(last, int) else None)
+
+
+class SessionExportQuery(Given):
+    """How a conversation is written."""
+
+    format: SessionFormat = Field("jsonl", description="`jsonl` as SillyTavern, or `markdown`.")
+
+
+@table.get(
+    f"{_SESSION}/export",
+    bytes,
+    media="application/octet-stream",
+    commands=("sessions export",),
+)
+async def export_conversation(call: ApiCall, query: SessionExportQuery) -> FileAnswer:
+    """Write a conversation as a file of another program, as far as its format can hold it."""
+    agent = await call.agent()
+
+    def write() -> bytes:
+        name = find_session(call, agent).name
+        parts, persona = call.desk.parts, call.persona
+        made = export_session(call.home, name, persona=persona, format=query.format, parts=parts)
+        return made.data
+
+    data = await to_thread.run_sync(write)
+    ending = "md" if query.format == "markdown" else "jsonl"
+    return FileAnswer(data, "application/octet-stream", f"{call.path['session']}.{ending}")
 
 
 def _is_after(row: Mapping[str, object], after: int, *, newest: bool) -> bool:

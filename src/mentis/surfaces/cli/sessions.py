@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -21,6 +22,7 @@ from .tables import TextTable
 
 if TYPE_CHECKING:
     from mentis.app.agent import Agent
+    from mentis.app.session_export import SessionFormat
     from mentis.values.turn import Turn, TurnOrigin
 
 session_argument = click.argument("session", default="main", required=False)
@@ -203,6 +205,32 @@ def answers(session: str, *, restore: int | None, persona: str | None) -> Report
         found = talk.agent.answer_versions(session=session)
     rows = [(str(one.number), "yes" if one.current else "", one.text) for one in found]
     return Report(found, TextTable(("message", "counts", "answer"), rows, right=("message",)))
+
+
+@sessions.command(epilog="For example: mentis sessions export main.jsonl main")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@session_argument
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["jsonl", "markdown"]),
+    help="By default Markdown for a FILE that ends in .md, else JSON lines.",
+)
+@persona_option
+@home_option
+@prints_report
+def export(file: Path, session: str, *, kind: SessionFormat | None, persona: str | None) -> Report:
+    """Write a conversation to a file: as SillyTavern's JSON lines, or as Markdown to be read.
+
+    What still counts is in it; in JSON lines also the other answers that a message has had, and of
+    an imported chat all that its own file said. What the format cannot hold is named.
+    """
+    from mentis.app.session_export import export_session
+
+    from .export_file import write_export
+
+    kind = kind or ("markdown" if file.suffix.lower() == ".md" else "jsonl")
+    return write_export(file, export_session(home_path(), session, persona=persona, format=kind))
 
 
 @sessions.command(epilog="For example: mentis sessions summarise main")
