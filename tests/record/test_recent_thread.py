@@ -48,7 +48,7 @@ def read_end(turns: Sequence[Turn], room: int, before: int | None = None) -> Rec
         ledger.add_turn("home/ada", "main", turn)
     record = AgentRecord("home/ada", ledger, FixedClock(), CountingIds())
     with patch.object(recent_thread, "_PIECE", 4), patch.object(recent_thread, "_POINTS", 2):
-        return read_thread(record, "main", lambda said: len(said) > room, before)
+        return read_thread(record, "main", lambda said: room + 1 if len(said) > room else 0, before)
 
 
 @given(_STEPS, st.integers(0, 12), st.none() | st.integers(0, 40))

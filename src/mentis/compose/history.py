@@ -11,6 +11,7 @@ import json
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import assert_never
 
 from mentis.ports.token_counter import TokenCounter
@@ -36,7 +37,7 @@ LEFT_BEHIND = "before the part of the conversation that is told"
 _HEADLESS = "what it answers was left out"
 _RECKONED = "reckoned from those after them"
 # So many of those that had no room are told each by itself: nobody reads more, and each is counted.
-_TOLD_ALONE = 200
+_TOLD_ALONE = 50
 _GONE = (NO_ROOM, LEFT_BEHIND, _HEADLESS)
 # What a chat template puts around each message, generously: roles, markers, line ends.
 FRAMING_TOKENS = 8
@@ -61,7 +62,9 @@ class HistorySteps(Value):
 
 
 _NO_TOKENS = TokenCount(0, exact=True)
-_COUNTED = IdentityMemo[TokenCount](16384)
+_COUNTED = IdentityMemo[IdentityMemo[TokenCount]](16)  # by the counter, then by the turn
+_TOOLS_COUNTED = IdentityMemo[TokenCount](64)
+_AT_ONCE = 128  # turns that are counted together
 _TOOL_TEXTS = IdentityMemo[str](1024)
 _NOTHING = KeptHistory((), _NO_TOKENS, ())
 
@@ -79,7 +82,9 @@ def keep_newest(
     """
     if not history:
         return _NOTHING
-    reasons = [_unusable(turn) for turn in history]
+    reasons = [
+        "" if turn.state == "complete" and turn.parts else _unusable(turn) for turn in history
+    ]
     if steps is None:
         why, (first, _, counts) = NO_ROOM, _first_that_fits(history, reasons, room, counter)
     else:
@@ -101,7 +106,7 @@ def keep_newest(
         if reason
     ]
     kept = [index for index, reason in enumerate(reasons) if not reason]
-    tokens = add(*(counts[index] for index in kept))
+    tokens = add(*[counts[index] for index in kept])
     if together := earlier + together:
         known = [cut.tokens for cut in cuts] or [tokens.tokens // max(len(kept), 1)]
         each = sum(known) // len(known)
@@ -112,7 +117,18 @@ def keep_newest(
 def history_tokens(history: Sequence[Turn], counter: TokenCounter) -> int:
     """What the usable turns cost, with what stands around each of them."""
     usable = [turn for turn in history if not _unusable(turn)]
-    return sum(turn_tokens(turn, counter).tokens + FRAMING_TOKENS for turn in usable)
+    return sum([one.tokens for one in _each_tokens(usable, counter)]) + _framing(usable)
+
+
+def number_beyond(history: Sequence[Turn], room: int, counter: TokenCounter) -> int:
+    """How many of the newest turns are more than so many tokens; 0 where all of them are not."""
+    reasons = [_unusable(turn) for turn in history]
+    first, _, _ = _first_that_fits(history, reasons, room, counter)
+    return len(history) - first + 1 if first else 0
+
+
+def _framing(turns: Sequence[Turn]) -> int:
+    return len(turns) * FRAMING_TOKENS
 
 
 def continuation_tokens(turns: Sequence[Turn], counter: TokenCounter) -> TokenCount:
@@ -123,10 +139,19 @@ def continuation_tokens(turns: Sequence[Turn], counter: TokenCounter) -> TokenCo
 
 def turn_tokens(turn: Turn, counter: TokenCounter) -> TokenCount:
     """A conversation tells the same turns each time: each is counted once."""
-    return _COUNTED.remember(_turn_tokens, turn, counter)
+    return _each_tokens((turn,), counter)[0]
 
 
-def _turn_tokens(turn: Turn, counter: TokenCounter) -> TokenCount:
+def _each_tokens(turns: Sequence[Turn], counter: TokenCounter) -> list[TokenCount]:
+    known = _COUNTED.remember(_new_memo, counter)
+    return known.remember_each(partial(_turn_tokens, counter), turns)
+
+
+def _new_memo(_: TokenCounter) -> IdentityMemo[TokenCount]:
+    return IdentityMemo(16384)
+
+
+def _turn_tokens(counter: TokenCounter, turn: Turn) -> TokenCount:
     counted = count(turn_text(turn), counter)
     media = [part for part in turn.parts if isinstance(part, MediaPart) and not _as_text(part)]
     return add(counted, *(media_tokens(part, counter) for part in media)) if media else counted
@@ -166,7 +191,7 @@ def tool_text(tool: ToolDeclaration) -> str:
 
 def tools_tokens(tools: Sequence[ToolDeclaration], counter: TokenCounter) -> TokenCount:
     """Of all of them, counted once for as long as they are the ones that are declared."""
-    return _COUNTED.remember(_tools_tokens, counter, *tools)
+    return _TOOLS_COUNTED.remember(_tools_tokens, counter, *tools)
 
 
 def _tools_tokens(counter: TokenCounter, *tools: ToolDeclaration) -> TokenCount:
@@ -208,14 +233,16 @@ def _first_that_fits(
     is counted, so that a long conversation costs no more than what is told of it.
     """
     used, half, counts = 0, 0, dict[int, TokenCount]()
-    for index in range(len(reasons) - 1, -1, -1):
-        if reasons[index]:
-            continue
-        counts[index] = turn_tokens(history[index], counter)
-        used += counts[index].tokens + FRAMING_TOKENS
-        half = half or (index if 2 * used > room else 0)
-        if used > room:
-            return index + 1, half, counts
+    for end in range(len(reasons), 0, -_AT_ONCE):
+        usable = [n for n in range(max(0, end - _AT_ONCE), end) if not reasons[n]]
+        counted = _each_tokens([history[n] for n in usable], counter)
+        for index, tokens in zip(reversed(usable), reversed(counted), strict=True):
+            counts[index] = tokens
+            used += tokens.tokens + FRAMING_TOKENS
+            if not half and 2 * used > room:
+                half = index
+            if used > room:
+                return index + 1, half, counts
     return 0, half, counts
 
 

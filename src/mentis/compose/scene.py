@@ -9,7 +9,7 @@ from functools import partial
 from mentis.codec.document_text import contained_text
 from mentis.ports.token_counter import TokenCounter
 from mentis.values.block import Mode
-from mentis.values.part import MediaPart
+from mentis.values.part import MediaPart, TextPart
 from mentis.values.recalled import RecalledContext
 from mentis.values.request import PromptRequest, ReplyTo, RuntimeContext
 from mentis.values.span import Span
@@ -118,11 +118,18 @@ def told_turns(
     """Guests under their names, results between marks. A voice is told no turns."""
     if mode == "live":
         return history
-    named = map(under_name, history)
-    if not fences_results:
-        return tuple(named)
     note = " ".join(facts.word("notice_outside"))
-    return tuple(fence_results(turn, facts.secret, note) for turn in named)
+
+    def tell(turn: Turn) -> Turn:
+        named = under_name(turn)
+        return fence_results(named, facts.secret, note) if fences_results else named
+
+    return tuple([turn if _is_plain(turn) else tell(turn) for turn in history])
+
+
+def _is_plain(turn: Turn) -> bool:
+    """Words of nobody else, as most are."""
+    return not turn.author and len(turn.parts) == 1 and type(turn.parts[0]) is TextPart
 
 
 def wordless(attachments: tuple[MediaPart, ...]) -> tuple[MediaPart, ...]:

@@ -43,7 +43,15 @@ def with_late_outcomes(
     """The same turns, with the outcomes of acts that wait no more, and with withheld results that
     the owner released; only what stood in the record `before` an entry, if given. It blocks.
     """
-    return tuple(_turn(turn, ledger, agent, before) for turn in turns)
+    return tuple(
+        [
+            # Of one text, as most are.
+            turn
+            if len(turn.parts) == 1 and type(turn.parts[0]) is TextPart
+            else _turn(turn, ledger, agent, before)
+            for turn in turns
+        ]
+    )
 
 
 def waiting_keys(turns: Iterable[Turn]) -> frozenset[str]:
@@ -61,8 +69,6 @@ def _keys(part: ToolResultPart) -> tuple[str, str]:
 
 
 def _turn(turn: Turn, ledger: Entries, agent: str, before: int | None) -> Turn:
-    if len(turn.parts) == 1 and type(turn.parts[0]) is TextPart:  # as most are
-        return turn
     if turn.role != "user" or not any(isinstance(part, ToolResultPart) for part in turn.parts):
         return turn
     parts = tuple(_part(part, ledger, agent, before) for part in turn.parts)

@@ -11,8 +11,8 @@ from mentis.values.turn import Turn
 from .agent_record import AgentRecord
 from .threads import CAME_TO_NOTHING, told_in
 
-# Whether these turns alone are more than a prompt has room for.
-Fills: TypeAlias = Callable[[Sequence[Turn]], bool]
+# How many of the newest of these turns are more than a prompt has room for; 0: all are not.
+Fills: TypeAlias = Callable[[Sequence[Turn]], int]
 
 _PIECE = 256  # pieces begin at multiples of it, so that the same ones are read the next time
 _POINTS = 64  # turning points that are looked at first
@@ -43,12 +43,14 @@ def read_thread(
         first = max(start - size, 0) // _PIECE * _PIECE
         read = {**read_turns(record, session, first, start), **read}
         start, size = first, size * 2
-        turns = points.joined(read, start)
-        told = told_in(turns, before)
+        turns, told = points.joined(read, start)
         since = _since(turns, told)
-        said = tuple(number for number in told if number >= start)
-        if start <= since or fills([read[number] for number in said]):
+        said = tuple([number for number in told if number >= start])
+        enough = fills([read[number] for number in said])
+        if start <= since or enough:
             break
+    if enough and said[-enough] > start and start > since:
+        start, said = said[-enough], said[-enough:]
     summary = tuple(n for n in told[:1] if n < start and turns[n].kind == "summary")
     return RecentThread(turns, (*summary, *said), _unread(turns, since, start, before))
 
@@ -69,13 +71,16 @@ class _TurningPoints:
         self._found: dict[int, Turn] = {}
         self._there_are_more = True
 
-    def joined(self, read: Mapping[int, Turn], start: int) -> dict[int, Turn]:
-        """These, with what is known of those before `start`."""
+    def joined(
+        self, read: Mapping[int, Turn], start: int
+    ) -> tuple[dict[int, Turn], tuple[int, ...]]:
+        """These, with what is known of those before `start`, and which of all are told."""
         while True:
             known = {number: turn for number, turn in self._found.items() if number < start}
             turns = {**known, **read}
-            if not (start and self._there_are_more) or _since(turns, told_in(turns, self._before)):
-                return turns
+            told = told_in(turns, self._before)
+            if not (start and self._there_are_more) or _since(turns, told):
+                return turns, told
             self._look_further(start)
 
     def _look_further(self, start: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
 
@@ -37,7 +37,7 @@ from .draft import (
     of,
 )
 from .media import MediaDesk
-from .memo import remember_message
+from .memo import RUN, remember_message, remember_run, runs_of
 from .names import CallIds, Names
 from .notices import Notices, notice
 from .pairing import Pairs, Place
@@ -101,13 +101,37 @@ class Telling:
         self.desk = MediaDesk(self.able, self.notices, self.losses, self.spare, self.wire)
 
     def tell(self, turns: Sequence[Turn], pairs: Pairs) -> list[WireMessage]:
+        for first, run in runs_of(turns):
+            if len(run) == RUN and all(_is_plain(turn) for turn in run):
+                key = ("told", first, self.guard.tags, self.guard.headings)
+                messages, lost = remember_run(partial(self._plain_run, first), key, run)
+                self.losses += lost
+                self._join(messages)
+            else:
+                self.tell_each(run, first, pairs)
+        return self.messages
+
+    def _plain_run(self, first: int, *turns: Turn) -> tuple[list[WireMessage], list[Loss]]:
+        """Their messages, as if nothing had been said before, and what their words lost."""
+        apart = replace(self, messages=[], losses=[])
+        apart.tell_each(turns, first, Pairs())
+        return apart.messages, apart.losses
+
+    def tell_each(self, turns: Sequence[Turn], first: int, pairs: Pairs) -> None:
         losses = self.losses
-        for number, turn in enumerate(turns):
+        for number, turn in enumerate(turns, start=first):
             before = len(losses)
             told = self._turn(turn, number, pairs)
             if not told and len(losses) == before:
                 self.lose("empty-turn", f"turn {number} of the history has nothing to send")
-        return self.messages
+
+    def _join(self, messages: Sequence[WireMessage]) -> None:
+        """Where the first is said by whoever spoke last, it is part of that message."""
+        here = self.messages
+        if here and messages and (last := here[-1]).role == messages[0].role:
+            here[-1] = WireMessage(last.role, [*last.items, *messages[0].items])
+            messages = messages[1:]
+        here += messages
 
     def lose(self, code: str, message: str) -> None:
         self.losses.append(Loss(code, message))
@@ -115,7 +139,7 @@ class Telling:
     def _turn(self, turn: Turn, number: int, pairs: Pairs) -> bool:
         """Say the turn's parts in their order; answers follow the run of calls they belong to."""
         parts = turn.parts
-        if len(parts) == 1 and type(only := parts[0]) is TextPart and not only.state:  # as most are
+        if _is_plain(turn):
             return self._plain_turn(turn, number)
         answers: list[Item] = []
         spoken: list[tuple[ToolCallPart, Place]] = []  # calls whose results are told as text
@@ -147,17 +171,11 @@ class Telling:
 
     def _plain_turn(self, turn: Turn, number: int) -> bool:
         """A turn of one text is made a message once, for as long as it is told in its place."""
-        messages, guard = self.messages, self.guard
-        key = ("told", number, guard.tags, guard.headings)
+        key = ("told", number, self.guard.tags, self.guard.headings)
         message, lost = remember_message(partial(self._plain_message, number), key, turn)
         self.losses += lost
-        if message is None:
-            return False
-        if messages and (last := messages[-1]).role == turn.role:
-            messages[-1] = WireMessage(turn.role, [*last.items, *message.items])
-        else:
-            messages.append(message)
-        return True
+        self._join([message] if message else [])
+        return message is not None
 
     def _plain_message(self, number: int, turn: Turn) -> tuple[WireMessage | None, list[Loss]]:
         """The message, and what its words lost."""
@@ -371,6 +389,12 @@ def _told_result(part: ToolResultPart, text: str) -> tuple[Span, ...]:
         return (body,)
     opening, closing = part.fence.opening, part.fence.closing
     return notice(opening, why=_OUTSIDE), body, notice(closing, why=_OUTSIDE)
+
+
+def _is_plain(turn: Turn) -> bool:
+    """Of one text, as most are."""
+    parts = turn.parts
+    return len(parts) == 1 and type(only := parts[0]) is TextPart and not only.state
 
 
 def _plain(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
@@ -13,7 +13,7 @@ from mentis.values.span import Span
 
 from .declaring import DeclaredTool, declarations
 from .draft import CallItem, PayloadDraft, SourcedText, WireMessage
-from .memo import remember, remember_message
+from .memo import RUN, remember, remember_message, remember_run, runs_of
 from .schemas import Dialect
 
 # The number of the item, the pointer below it, and what is said there.
@@ -45,8 +45,10 @@ class Page:
         here = len(self.items)
         self.items += other.items
         self.losses += other.losses
-        for index, pointer, said in other.traced:
-            self.traced.append((None if index is None else here + index, pointer, said))
+        self.traced += [
+            (None if index is None else here + index, pointer, said)
+            for index, pointer, said in other.traced
+        ]
 
     def use(self) -> Page:
         """From the second time on, each of its items is kept as the bytes it was written to."""
@@ -107,6 +109,20 @@ def _leaf(write: Write, message: WireMessage) -> Page:
     return page
 
 
+def _leaves(write: Write, wire: Hashable, *messages: WireMessage) -> Page:
+    page = Page("")
+    _write_each(page, messages, wire, write)
+    return page
+
+
+def _write_each(page: Page, messages: Iterable[WireMessage], wire: Hashable, write: Write) -> None:
+    for message in messages:
+        if message.lasting:
+            page.append(remember_message(partial(_leaf, write), ("written", wire), message))
+        else:
+            write(page, message)
+
+
 def write_messages(
     draft: PayloadDraft, wire: Hashable, root: str, write: Write, *, first: int = 0
 ) -> Page:
@@ -115,11 +131,11 @@ def write_messages(
 
     def make() -> Page:
         page = Page(root, first)
-        for message in head:
-            if message.lasting:
-                page.append(remember_message(partial(_leaf, write), ("written", wire), message))
+        for _, run in runs_of(head):
+            if len(run) == RUN and all(message.lasting for message in run):
+                page.append(remember_run(partial(_leaves, write, wire), ("written", wire), run))
             else:
-                write(page, message)
+                _write_each(page, run, wire, write)
         return page
 
     ends = (head[0], head[-1]) if head else ()

@@ -20,7 +20,7 @@ from mentis.ask.inquiry import PassedOver, may_pass
 from mentis.ask.models import Models
 from mentis.ask.reservation import release_after
 from mentis.compose.compose import Composition
-from mentis.compose.history import history_tokens
+from mentis.compose.history import number_beyond
 from mentis.errors import (
     BadInput,
     BudgetReached,
@@ -346,16 +346,22 @@ def told_history(
     return ConversationHistory(session, *told, earlier=thread.earlier)
 
 
-def _fills(models: Models, most: int | None, turns: Sequence[Turn]) -> bool:
-    """Whether these alone are more than any route has room for, or than is told of any."""
+def _fills(models: Models, most: int | None, turns: Sequence[Turn]) -> int:
+    """How many of the newest are more than any route has room for, or than is told of any; 0 where
+    all of them are not.
+    """
     routes = {route.name: route for route in (models.route, *models.fallbacks)}
     if models.correction is not None:
         routes[models.correction.name] = models.correction
-    return all(
-        history_tokens(turns, models.counter(route))
-        > min(most or route.context_tokens, route.context_tokens)
+    enough = [
+        number_beyond(
+            turns,
+            min(most or route.context_tokens, route.context_tokens),
+            models.counter(route),
+        )
         for route in routes.values()
-    )
+    ]
+    return max(enough) if all(enough) else 0
 
 
 # Recall
