@@ -119,7 +119,7 @@ class ActFields:
         return self._formats.get(name) or kind_of_name(name)
 
 
-_FIELDS = IdentityMemo[ActFields](256)
+_FIELDS = IdentityMemo[ActFields](4096)
 
 
 def fields_of(declaration: ToolDeclaration) -> ActFields:

@@ -152,6 +152,11 @@ def scope_of(spec: ActSpec) -> Scope:
     return "message" if spec.name.startswith(_MESSAGE) else spec.scope
 
 
+def depends_on_origin(spec: ActSpec) -> bool:
+    """Whether it matters where its arguments came from; else nobody has to look."""
+    return asks_agent(spec) or spec.declaration.external_effects or _is_kept(spec)
+
+
 def _not_in(mode: Mode, spec: ActSpec, rules: GateRules) -> str:
     messages = scope_of(spec) == "message"
     if mode == "delivery" and not (spec.scope == "message" or (messages and _kind(spec) in _OURS)):
@@ -168,19 +173,22 @@ def _not_in(mode: Mode, spec: ActSpec, rules: GateRules) -> str:
 
 def _by_policy(policy: Policy, call: ActCall, spec: ActSpec, seen: SeenRequest | None) -> Decision:
     """Only what reaches outside, or stays in the mind, depends on where its arguments came from."""
-    outside, kept = spec.declaration.external_effects, scope_of(spec) in ("memory", "goal")
+    if not depends_on_origin(spec):
+        return _ALLOWED
     if asks_agent(spec):  # what another agent is asked is made from all that this one has read
         lineage = Trust.UNTRUSTED if seen is None else seen.lineage
         return replace(_ALLOWED, lineage=lineage)
-    if not (outside or kept):
-        return _ALLOWED
-    held = _HELD if outside else _REVIEWED
+    held = _HELD if spec.declaration.external_effects else _REVIEWED
     if seen is None:
         reason = "what the model was shown is not known"
         return replace(held, rule="unjudged", reason=reason, lineage=Trust.UNTRUSTED)
     decision = _by_values(policy, call, spec, seen=seen, held=held)
     # What stays in the mind was made from all the model had read, not only from what it quotes.
-    return replace(decision, lineage=seen.lineage) if kept else decision
+    return replace(decision, lineage=seen.lineage) if _is_kept(spec) else decision
+
+
+def _is_kept(spec: ActSpec) -> bool:
+    return scope_of(spec) in ("memory", "goal")
 
 
 def _by_values(

@@ -162,9 +162,10 @@ class _Search:
         if source := self._source(("words", whole)):
             return source
         dense = tight(whole)
-        if not SHORTEST <= len(dense) <= _LONGEST_TIGHT or self._is_cleared(("words", whole)):
+        if not SHORTEST <= len(dense) <= _LONGEST_TIGHT:
             return None
-        return self._source(("tight", dense))
+        source = self._source(("tight", dense))
+        return None if source and self._is_cleared(("words", whole)) else source
 
     def search_joined(self, leaves: Sequence[tuple[_Path, str]]) -> Sequence[TaintedValue]:
         """A command or an address that was cut into strings, each of which says too little."""

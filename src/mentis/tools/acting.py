@@ -19,10 +19,10 @@ from mentis.act import entries
 from mentis.act.approvals import Approvals
 from mentis.act.budget import ActTally, begun_in
 from mentis.act.dispatch import NO_HOOKS, Dispatcher, DispatchHooks, DispatchLimits
-from mentis.act.gate import Gate, GateRules, judge_again, not_offered
+from mentis.act.gate import Gate, GateRules, depends_on_origin, judge_again, not_offered
 from mentis.act.journal import Journal, Sizes
 from mentis.act.registry import Registry
-from mentis.act.seen import NOTHING_SEEN, SeenRequest
+from mentis.act.seen import SeenRequest
 from mentis.compose.modes import writes_to_people
 from mentis.errors import StoreDamaged
 from mentis.facts.abilities import abilities
@@ -223,26 +223,24 @@ class ActRunner:
         hooks: DispatchHooks = NO_HOOKS,
     ) -> None:
         """One outcome for each action; `see` says what the model was shown before it asked. It is
-        called in the thread that judges and writes down: each way to one and back costs a turn as
-        much as a read of the record.
+        asked only for acts that depend on it, in the thread that judges and writes down: each way
+        to one and back costs a turn as much as a read of the record.
 
         `offered` are the acts it was told of: no other is done. None where a person calls.
         `places`: where each is to be done, if that was said.
         """
-        bench, seen = await self.bench(), NOTHING_SEEN
-
-        def look() -> None:
-            nonlocal seen
-            seen = see()
-            if gate.rules.budget.by_hour:
-                self._recount(bench.tally)
+        bench, shown = await self.bench(), list[SeenRequest]()
 
         def judge(call: ActCall, spec: ActSpec) -> Decision:
             if offered is not None and spec.name not in offered:
                 return not_offered(spec)
+            if not shown and depends_on_origin(spec):
+                shown.append(see())
+            seen = shown[0] if shown else None  # which lets nothing through that depends on it
             with self._judging:
                 return gate.judge(call, spec, seen)
 
+        recount = partial(self._recount, bench.tally)
         await checkpoint_if_cancelled()  # it is not heard again before all is written down
         await bench.dispatcher.dispatch(
             actions,
@@ -251,7 +249,7 @@ class ActRunner:
             session=session,
             outcomes=outcomes,
             places=places,
-            hooks=replace(hooks, before_judging=look),
+            hooks=replace(hooks, before_judging=recount) if gate.rules.budget.by_hour else hooks,
         )
 
     async def receive(self, outcomes: Sequence[Outcome]) -> tuple[Outcome, ...]:
