@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from .app.home_move import HomeMove, lay_out_home, move_home, move_home_back
     from .app.home_restore import RestoreResult, restore_home
+    from .app.import_letta import export_agent_file
     from .app.persona_commits import PersonaCommits, open_persona_commits
     from .app.session_export import export_session
     from .home.view import ViewStatus, discard_view, pull_view, push_view, view_status
@@ -42,6 +43,7 @@ _HOMES = {
     "ViewStatus": "home.view",
     "adopt_home": "record.adoption",
     "backup_home": "app.home_backup",
+    "export_agent_file": "app.import_letta",
     "discard_view": "home.view",
     "export_session": "app.session_export",
     "import_file": "app.home_import",
@@ -76,6 +78,7 @@ __all__ = (
     "adopt_home",
     "backup_home",
     "discard_view",
+    "export_agent_file",
     "export_session",
     "import_file",
     "lay_out_home",

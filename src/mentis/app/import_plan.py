@@ -25,6 +25,7 @@ ImportFormat: TypeAlias = Literal[
     "agent instructions",
     "skills",
     "chat export",
+    "agent file",
 ]
 _NO_ID = re.compile(r"[^a-z0-9]+")
 _LONGEST_ID = 40  # so that the ids of its blocks, which begin with it, are not too long

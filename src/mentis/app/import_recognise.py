@@ -25,6 +25,7 @@ from mentis.values.json import JsonObject
 from .import_card import card_draft
 from .import_chat import chat_draft, chat_persona
 from .import_export import export_arrival
+from .import_letta import letta_arrival
 from .import_lore import add_lorebook
 from .import_plan import (
     ArrivalDraft,
@@ -42,8 +43,8 @@ _CARD_IN_ZIP = "card.json"
 _LARGEST_CARD = 20_000_000
 _KNOWN = (
     "character cards (JSON, PNG, CHARX), lorebooks (JSON); chats (JSONL), presets, personas and"
-    " regex scripts of SillyTavern (JSON); exports of ChatGPT and Claude; folders or zip files with"
-    " SKILL.md, SOUL.md or AGENTS.md"
+    " regex scripts of SillyTavern (JSON); exports of ChatGPT and Claude; agent files of Letta;"
+    " folders or zip files with SKILL.md, SOUL.md or AGENTS.md"
 )
 
 
@@ -210,5 +211,6 @@ _READERS: tuple[Callable[[ImportSource, ImportWish], ImportArrival | None], ...]
     workspace_arrival,
     _chat,
     export_arrival,
+    letta_arrival,
     _json,
 )

@@ -45,13 +45,13 @@ def import_(
     What FILE is, is seen from its bytes: a character card V1, V2 or V3 as JSON, as a PNG picture or
     as CHARX; a lorebook of SillyTavern, of a card, of NovelAI, Agnai or Risu; a chat of SillyTavern
     as JSONL; its presets, regex scripts and personas of the user; the export of ChatGPT or Claude,
-    as the zip file that it comes in or the conversations.json in it. FILE may also be a folder, or
-    a zip file of one: skills (SKILL.md), instructions (AGENTS.md, CLAUDE.md), or an agent's
-    workspace with a SOUL.md and what belongs to it. The plan says what becomes what, what is not
-    done as the other program does it, and what is only shown. It is one change, and --undo takes it
-    back; the original stays in imports/ of the home. What comes so counts as `reference`, not as
-    your own words, until you have read it and say `mentis persona promote ID`; what was said in a
-    chat stays untrusted. Scripts and patterns in it are never run.
+    as the zip file that it comes in or the conversations.json in it; an agent of Letta (.af). FILE
+    may also be a folder, or a zip file of one: skills (SKILL.md), instructions (AGENTS.md,
+    CLAUDE.md), or an agent's workspace with a SOUL.md and what belongs to it. The plan says what
+    becomes what, what is not done as the other program does it, and what is only shown. It is one
+    change, and --undo takes it back; the original stays in imports/ of the home. What comes so
+    counts as `reference`, not as your own words, until you have read it and say `mentis persona
+    promote ID`; what was said in a chat stays untrusted. Scripts and patterns in it are never run.
     """
     from mentis.app.home_import import import_file, plan_file_import, undo_import
 
