@@ -206,3 +206,14 @@ def test_what_could_not_be_given_back_is_free_for_the_same_process(ledger: Ledge
     ledger.take_lease("ada", "consume", owner, now=NOW, seconds=10)
     end_owner(owner)
     assert ledger.take_lease("ada", "consume", "me", now=NOW, seconds=10).owner == "me"
+
+
+def test_a_message_is_not_stored_under_a_lease_that_somebody_else_has(ledger: LedgerStore) -> None:
+    mine = ledger.take_lease("ada", "turn main", "one", now=NOW, seconds=10)
+    said = Turn("user", (TextPart("Hello"),))
+    assert ledger.add_turn("ada", "main", said, lease=mine) == 0
+    later = NOW + timedelta(seconds=20)
+    theirs = ledger.take_lease("ada", "turn main", "two", now=later, seconds=10)
+    with pytest.raises(LeaseHeld, match="two has it now"):
+        ledger.add_turn("ada", "main", said, lease=mine)
+    assert ledger.add_turn("ada", "main", said, lease=theirs) == 1

@@ -151,7 +151,7 @@ from mentis.turn.replay.recorded_turn import RecordedTurn, find_entry, load_answ
 from mentis.turn.replay.replay import Replay, replay_turn
 from mentis.turn.replay.what_if import EditTrial, WordingTrial, try_edit
 from mentis.turn.resume import deferred_message, waiting_message
-from mentis.turn.session_lock import delivery_lock, follow_talks, turn_lock
+from mentis.turn.session_lock import AtTurn, delivery_lock, follow_talks, turn_lock
 from mentis.turn.turn import (
     TurnResult,
     TypedResult,
@@ -744,7 +744,8 @@ class Agent:
         """A turn with this message, or the one that is found when nobody else is at the session."""
         parts = self._calling(options).offering(offered)
         session, tell = place.session, on_delta or _ignore
-        async with self._at_turn(place) as (reading, left):
+        async with self._at_turn(place) as (reading, turn):
+            parts = parts.writing(replace(turn.record, settles=parts.record.settles))
             found = callable(message)
             stimulus = await to_thread.run_sync(message) if found else message
             if stimulus.results:
@@ -766,7 +767,7 @@ class Agent:
                 form=form,
                 outer=outer,
             )
-        result = with_left_behind(result, left)
+        result = with_left_behind(result, turn.left)
         if summary_due(result, self._parts.sources.settings):
             result = await self._summed_up(place, result)
         return result
@@ -799,7 +800,8 @@ class Agent:
         stimulus = await to_thread.run_sync(self._resumed, session, number)
         if stimulus is None:
             return None
-        async with self._answering(session) as (reading, _), self._going_on(session):
+        async with self._answering(session) as (reading, turn), self._going_on(session):
+            parts = parts.writing(turn.record)
             # Somebody may have been faster, or have written in between.
             if await to_thread.run_sync(waiting) != number:
                 return None
@@ -1070,22 +1072,18 @@ class Agent:
         return parts if route is None else parts.asking(parts.models.only(route))
 
     @asynccontextmanager
-    async def _answering(
-        self, session: str
-    ) -> AsyncGenerator[tuple[CancelScope, tuple[Entry, ...]], None]:
+    async def _answering(self, session: str) -> AsyncGenerator[tuple[CancelScope, AtTurn], None]:
         """After everybody who came to the session before."""
         with self._queue.join(checked_id(session, "session")) as place:
             async with self._at_turn(place) as answering:
                 yield answering
 
     @asynccontextmanager
-    async def _at_turn(
-        self, place: QueuePlace
-    ) -> AsyncGenerator[tuple[CancelScope, tuple[Entry, ...]], None]:
+    async def _at_turn(self, place: QueuePlace) -> AsyncGenerator[tuple[CancelScope, AtTurn], None]:
         """Once it is its turn; what another process left behind in the session is settled."""
         reading = await place.wait()
-        async with turn_lock(self._parts.record, self._parts.who, place.session) as left:
-            yield reading, left
+        async with turn_lock(self._parts.record, self._parts.who, place.session) as turn:
+            yield reading, turn
 
     def replay(self, index: int, *, step: int = 1) -> Replay:
         """The prompt of a recorded turn, put together again and compared with its entry, offline:

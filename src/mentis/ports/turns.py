@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from mentis.values.lease import Lease
 from mentis.values.turn import Turn
 
 
@@ -12,8 +13,10 @@ class Turns(Protocol):
     written by `Entries.append` and `Entries.erase` alone, with the entry that binds them.
     """
 
-    def add_turn(self, agent: str, session: str, turn: Turn) -> int:
-        """Store a turn at the end of a session and return its number; they count from 0."""
+    def add_turn(self, agent: str, session: str, turn: Turn, *, lease: Lease | None = None) -> int:
+        """Store a turn at the end of a session and return its number; they count from 0. With a
+        lease it is LeaseHeld once somebody else has taken the lease.
+        """
         ...
 
     def turns(

@@ -16,15 +16,13 @@ from typing import Protocol
 
 from mentis.disk.processes import in_force
 from mentis.errors import LeaseHeld
-from mentis.home.checkpoints import CheckpointedLedger
 from mentis.ports.clock import Clock
 from mentis.ports.ledger_store import LedgerStore
 from mentis.stores.files.home import Home
 from mentis.stores.files.owners import Owners
-from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.lease import Lease
 
-from .leases import leased
+from .leases import is_shared, leased
 
 _NAME = re.compile(r"lease-([1-9][0-9]{0,8})\.([1-9][0-9]{0,15})")
 
@@ -60,8 +58,7 @@ def open_owners(
 ) -> ActOwners:
     """Those of an agent. `judging` is for whoever acts on what it is told, and may write."""
     files = Owners(home.owners)
-    store = ledger.inner if isinstance(ledger, CheckpointedLedger) else ledger
-    if isinstance(store, SqliteLedger):
+    if not is_shared(ledger):
         return files
     return LeasedOwners(ledger, clock, agent, older=files, judging=judging)
 

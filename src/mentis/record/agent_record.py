@@ -37,6 +37,7 @@ class AgentRecord:
     ids: Ids
     lease: Lease | None = None
     require_writable: Callable[[], None] = _assume_writable  # before a model is asked
+    settles: tuple[Mark, ...] = ()  # taken away with the turn that is written
 
     def under(self, lease: Lease) -> AgentRecord:
         """The same record, for whoever holds this lease, and as long as that is so."""
@@ -69,6 +70,10 @@ class AgentRecord:
             self.agent, [draft], stamp, lease=self.lease, marks=marks, turns=turns
         )
         return entry
+
+    def add_message(self, session: str, turn: Turn) -> int:
+        """Store a message at the end of a session, before it is answered; its number there."""
+        return self.ledger.add_turn(self.agent, session, turn, lease=self.lease)
 
     def latest(self, count: int, *, kind: str = "") -> tuple[Entry, ...]:
         """The last entries, the oldest first."""

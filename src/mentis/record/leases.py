@@ -16,15 +16,24 @@ from anyio import CancelScope, to_thread
 
 from mentis.disk.processes import owner_name, process_of
 from mentis.errors import LeaseHeld, MentisError
-from mentis.home.checkpoints import Alarm, log_note
+from mentis.home.checkpoints import Alarm, CheckpointedLedger, log_note
 from mentis.home.system import set_alarm
 from mentis.ledger.tenure import SECONDS, Tenure
 from mentis.ports.clock import Clock
 from mentis.ports.leases import Leases
+from mentis.ports.ledger_store import LedgerStore
+from mentis.stores.memory import LedgerInMemory
+from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.lease import Lease
 
 T = TypeVar("T")
 _NUMBERS = count(1)  # of the owners of this process
+
+
+def is_shared(ledger: LedgerStore) -> bool:
+    """Whether other machines may reach the store, so that a lock file says nothing of them."""
+    store = ledger.inner if isinstance(ledger, CheckpointedLedger) else ledger
+    return not isinstance(store, SqliteLedger | LedgerInMemory)
 
 
 @contextmanager

@@ -252,9 +252,15 @@ class SqlLedger:
         """Work of its own in one transaction, for what an older Mentis left; no port has it."""
         return self._engine.commit(agent, work)
 
-    def add_turn(self, agent: str, session: str, turn: Turn) -> int:
+    def add_turn(self, agent: str, session: str, turn: Turn, *, lease: Lease | None = None) -> int:
         row = TurnRow.of(turn)
-        return self._engine.commit(agent, lambda unit: add_turn(unit, agent, session, row))
+
+        def work(unit: SqlTransaction) -> int:
+            if lease is not None:
+                check_holds(_held(unit, agent, lease.purpose), lease)
+            return add_turn(unit, agent, session, row)
+
+        return self._engine.commit(agent, work)
 
     def turns(
         self, agent: str, session: str, *, since: int = 0, before: int | None = None

@@ -41,6 +41,10 @@ class AgentParts:
         """The same agent, asking other models."""
         return replace(self, models=models)
 
+    def writing(self, record: AgentRecord) -> AgentParts:
+        """The same agent, whose turn is written with this record."""
+        return replace(self, record=record)
+
     def offering(self, declared: tuple[ActSpec, ...]) -> AgentParts:
         """With these tools beside its own; of two of one name it is the caller's."""
         return replace(self, declared=declared)

@@ -209,6 +209,7 @@ class TurnRecorder:
         marks += [replace(mark, value=None) for mark in self.journal]
         if self.composed.residency is not None and any(call.sent for call in self.calls):
             marks.append(residency_mark(self.session, self.composed.residency))
+        marks += self.record.settles
         return self.record.append("turn", body, marks=marks, turns=ended, stamp=stamp)
 
     def _turn(
@@ -290,7 +291,7 @@ def store_message(record: AgentRecord, session: str, stimulus: Stimulus) -> int:
     """
     if stimulus.inner:
         return record.ledger.count_turns(record.agent, session)
-    return record.ledger.add_turn(record.agent, session, question_turn(stimulus, "pending"))
+    return record.add_message(session, question_turn(stimulus, "pending"))
 
 
 def record_unasked(
@@ -311,7 +312,7 @@ def record_unasked(
     body = {"turn": turn, "route": _place(route), "digests": _message(stimulus)}
     body |= {**_attached(stimulus), **_kept(question, ())}
     ended = question and TurnWrites(session, number, question.state)
-    return record.append("turn", body, turns=ended)
+    return record.append("turn", body, marks=record.settles, turns=ended)
 
 
 def stimulus_fields(stimulus: Stimulus) -> tuple[dict[str, object], dict[str, object]]:

@@ -1,14 +1,16 @@
 """Who is at a turn, or a delivery, of a session: a lock file each, over all processes.
 
 The system lets go of it however the process ends. It is a lock file and no lease: a turn would
-write to its store twice more.
+write to its store twice more. Where the record is on a server, other machines reach the session,
+too: there whoever is at a turn has its lease as well, one at a time, and writes the turn under it.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, Generator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -17,9 +19,10 @@ from anyio import CancelScope, sleep, to_thread
 from mentis.disk.atomic import unwritable
 from mentis.disk.inside import inside
 from mentis.disk.lock import LockFile, try_lock
-from mentis.errors import StoreLocked
+from mentis.errors import LeaseHeld, StoreLocked
 from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
+from mentis.record.leases import entered, is_shared, leased
 from mentis.record.turn_steps import StepJournal
 from mentis.recovery.messages import close_left_behind
 from mentis.values.entry import Entry
@@ -27,16 +30,48 @@ from mentis.values.entry import Entry
 _QUIET = "quiet"
 _TURN, _DELIVERY = "turn", "delivery"
 _POLL = 0.05
+_POLL_FAR = 0.2  # the store of other machines is asked
 _MOST = 1000
 
 
+@dataclass(frozen=True, slots=True)
+class AtTurn:
+    """The record to write the turn with, and what was left behind in the session."""
+
+    record: AgentRecord
+    left: tuple[Entry, ...]
+
+
 @asynccontextmanager
-async def turn_lock(
-    record: AgentRecord, who: Identity, session: str
-) -> AsyncGenerator[tuple[Entry, ...]]:
+async def turn_lock(record: AgentRecord, who: Identity, session: str) -> AsyncGenerator[AtTurn]:
     """Be the one who is at a turn of this session; what was left behind there is settled first. A
     delivery that goes on there is waited for: it would land between a message and its answer.
     """
+    async with _leased_turn(record, session) as own, _locked_turn(own, who, session) as left:
+        yield AtTurn(own, left)
+
+
+@asynccontextmanager
+async def _leased_turn(record: AgentRecord, session: str) -> AsyncGenerator[AgentRecord]:
+    """Other machines wait, and write nothing once they were taken for gone."""
+    if not is_shared(record.ledger):
+        yield record
+        return
+    async with AsyncExitStack() as stack:
+        while True:
+            held = leased(record.ledger, record.clock, record.agent, f"turn {session}")
+            try:
+                lease = await stack.enter_async_context(entered(held))
+                break
+            except LeaseHeld:
+                await sleep(_POLL_FAR)
+        yield record.under(lease)
+
+
+@asynccontextmanager
+async def _locked_turn(
+    record: AgentRecord, who: Identity, session: str
+) -> AsyncGenerator[tuple[Entry, ...]]:
     folder, name = _turns(who, session)
     locks = list[LockFile]()
 

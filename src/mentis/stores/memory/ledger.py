@@ -122,10 +122,12 @@ class LedgerInMemory:
             self._keep(agent, chain, kept)
             return tombstone
 
-    def add_turn(self, agent: str, session: str, turn: Turn) -> int:
+    def add_turn(self, agent: str, session: str, turn: Turn, *, lease: Lease | None = None) -> int:
         writes = TurnWrites(session, turns=(turn,))
         _refuse_unwritable(writes)
         with self._writing():
+            if lease is not None:
+                check_holds(self._leases.get((agent, lease.purpose)), lease)
             self._turns.update(self._changed(agent, writes))
             return len(self._turns[agent, session]) - 1
 
