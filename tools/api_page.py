@@ -75,7 +75,13 @@ CHAPTERS: Mapping[str, tuple[str, ...]] = {
         "Persona",
         "Profile",
     ),
-    "Living by itself": ("Sense", "SenseQueue", "TickResult", "LoopChoice", "open_cognition"),
+    "Living by itself": (
+        "Sense",
+        "SenseQueue",
+        "TickResult",
+        "LoopChoice",
+        "open_cognition",
+    ),
     "Memories": ("open_memories", "MemoryDraft", "MemoryFilter"),
     "The record": (
         "open_record",

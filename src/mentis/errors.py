@@ -42,6 +42,7 @@ MentisError
 │   ├── EngineFailed         engine-failed     the embedded model stopped working
 │   ├── ActFailed            act-failed        an act says why it was not done
 │   ├── SessionBusy          session-busy      too many messages of a session wait already
+│   ├── ChannelFailed        channel-failed    a chat platform did not do what it was asked
 │   ├── ProviderUnreachable  provider-unreachable  no connection, or it broke before an answer
 │   ├── ProviderRefused      provider-refused  the provider answered with an error
 │   └── ProviderPaused       provider-paused   it failed too often in a row to be asked again now
@@ -62,6 +63,8 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal, TypeAlias
 
 ActFailure: TypeAlias = Literal["unavailable", "refused", "invalid", "timeout", "unknown"]
+# Whether a message went out: it did not and may be tried again, it never will, nobody knows.
+SendFailure: TypeAlias = Literal["later", "never", "unknown"]
 
 
 class MentisError(Exception):
@@ -260,6 +263,24 @@ class ActFailed(WorldError):
 
 class SessionBusy(WorldError):
     code = "session-busy"
+
+
+class ChannelFailed(WorldError):
+    """`sent` says what became of the message; `retry_after` when the platform said to come back."""
+
+    code = "channel-failed"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        sent: SendFailure = "never",
+        retry_after: float = 0.0,
+        hint: str = "",
+    ) -> None:
+        super().__init__(message, hint=hint, sent=sent, retry_after=retry_after or None)
+        self.sent: SendFailure = sent
+        self.retry_after = retry_after
 
 
 class ProviderUnreachable(WorldError):

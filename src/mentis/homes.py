@@ -1,4 +1,4 @@
-"""Homes on this machine: backed up, restored, and copies that become homes of their own.
+"""Homes on this machine: backed up, restored, made of copies; what they reach, their channels.
 
 Names are loaded when they are first used, as those of the package root are.
 """
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .app.import_letta import export_agent_file
     from .app.persona_commits import PersonaCommits, open_persona_commits
     from .app.session_export import export_session
+    from .channels.channels import Channels, ChannelStatus, open_channels
     from .home.view import ViewStatus, discard_view, pull_view, push_view, view_status
     from .record.adoption import Adoption, adopt_home
     from .tools.reach import HomeReach, list_reach, revoke_reach
@@ -34,6 +35,8 @@ _HOMES = {
     "BackupResult": "app.home_backup",
     "ExportLoss": "app.file_export",
     "FileExport": "app.file_export",
+    "ChannelStatus": "channels.channels",
+    "Channels": "channels.channels",
     "HomeImport": "app.home_import",
     "HomeImportPlan": "app.home_import",
     "HomeMove": "app.home_move",
@@ -53,6 +56,7 @@ _HOMES = {
     "open_persona_commits": "app.persona_commits",
     "move_home": "app.home_move",
     "move_home_back": "app.home_move",
+    "open_channels": "channels.channels",
     "plan_file_import": "app.home_import",
     "pull_view": "home.view",
     "push_view": "home.view",
@@ -66,6 +70,8 @@ __all__ = (
     "Adoption",
     "BackupInfo",
     "BackupResult",
+    "ChannelStatus",
+    "Channels",
     "ExportLoss",
     "FileExport",
     "HomeImport",
@@ -86,6 +92,7 @@ __all__ = (
     "list_reach",
     "move_home",
     "move_home_back",
+    "open_channels",
     "open_persona_commits",
     "plan_file_import",
     "pull_view",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .ports.act_handler import RecordingHandler
     from .ports.chance import ListedChance
     from .ports.channel import RecordingChannel
+    from .ports.channel_adapter import ScriptedChannel
     from .ports.clock import FixedClock, SettableClock
     from .ports.ids import CountingIds
     from .ports.screener import ListedScreener
@@ -49,6 +50,7 @@ _HOMES = {
     "RecordingChannel": "ports.channel",
     "RecordingHandler": "ports.act_handler",
     "RevisionsInMemory": "stores.memory",
+    "ScriptedChannel": "ports.channel_adapter",
     "ScriptedProvider": "call.scripted",
     "SeededSigner": "ports.signer",
     "SettableClock": "ports.clock",
@@ -72,6 +74,7 @@ __all__ = (
     "RecordingChannel",
     "RecordingHandler",
     "RevisionsInMemory",
+    "ScriptedChannel",
     "ScriptedProvider",
     "SeededSigner",
     "SettableClock",

@@ -17,6 +17,7 @@ from mentis.ports.act_handler import ActHandler, RecordingHandler
 from mentis.ports.blob_store import BlobStore
 from mentis.ports.chance import Chance, ListedChance
 from mentis.ports.channel import Channel, RecordingChannel
+from mentis.ports.channel_adapter import ChannelAdapter, ScriptedChannel
 from mentis.ports.checkpoints import Checkpoints
 from mentis.ports.clock import Clock, FixedClock
 from mentis.ports.embedder import Embedder
@@ -49,6 +50,7 @@ accepted_acts: type[AcceptedActs] = AcceptedInMemory
 act_handler: type[ActHandler] = RecordingHandler
 blob_store: type[BlobStore] = BlobsInMemory
 channel: type[Channel] = RecordingChannel
+channel_adapter: type[ChannelAdapter] = ScriptedChannel
 chance: type[Chance] = ListedChance
 clock: type[Clock] = FixedClock
 embedder: type[Embedder] = HashEmbedder

@@ -44,6 +44,8 @@ from mentis.causes.plan import (
     check_consent,
     prepare_causes,
 )
+from mentis.channels.parts import ChannelNews, unwatched
+from mentis.channels.runner import ChannelRunner, open_runners
 from mentis.codec.option_check import check_options
 from mentis.codec.request_check import check_request
 from mentis.compare.cases import make_cases
@@ -84,6 +86,7 @@ from mentis.loop.sealed import Seals
 from mentis.loop.sources import LoopChoice, open_loop
 from mentis.ports.act_handler import ActHandler
 from mentis.ports.chance import Chance
+from mentis.ports.channel_adapter import ChannelAdapter
 from mentis.ports.clock import Clock
 from mentis.ports.provider import Provider
 from mentis.ports.sense_source import SenseSource
@@ -1444,6 +1447,20 @@ class Agent:
             choice=choice,
             emit=emit,
             pause=pause,
+        )
+
+    def channels(
+        self,
+        names: Collection[str] = (),
+        *,
+        adapters: Mapping[str, ChannelAdapter] | None = None,
+        on_news: Callable[[ChannelNews], None] = unwatched,
+    ) -> tuple[ChannelRunner, ...]:
+        """A runner for each of its channels, or for those of these names: `run` them. `adapters`
+        stand in the place of those that the settings name, by the name of the channel.
+        """
+        return open_runners(
+            self, self._parts, self._environ, names=names, adapters=adapters, on_news=on_news
         )
 
     @property

@@ -19,6 +19,7 @@ from .acts import TOOL_NAME, ActSettings, ToolSettings
 from .aliases import KeyPath
 from .assembly import AssemblySettings
 from .beats import BeatSettings, DeliverySettings
+from .channels import CHANNEL_NAME, ChannelSettings
 from .constant import Constant, SettingNotice
 from .conversations import AfterthoughtSettings, ConversationSettings
 from .cortex import CortexSettings
@@ -125,6 +126,10 @@ class SettingsModel(SettingsSection):
     cortex: CortexSettings = CortexSettings()
     run: RunSettings = RunSettings()
     web: WebSettings = WebSettings()
+    channels: Annotated[
+        dict[Annotated[str, Field(pattern=CHANNEL_NAME)], ChannelSettings],
+        Field(description="Accounts at chat platforms by name: small letters and digits."),
+    ] = Field(default_factory=dict[str, ChannelSettings])
     tools: Annotated[
         dict[Annotated[str, Field(pattern=TOOL_NAME)], ToolSettings],
         Field(description="Sources of acts by name: small letters, digits and hyphens."),

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, cast
 
 from mentis.errors import MentisError, UsageError
 from mentis.home.anchors import whole_name
+from mentis.home.channel_reach import reach_digest, server_of
 from mentis.home.parts import Parts
 from mentis.home.route_keys import KeyTarget, RouteKeys, target_of
 from mentis.home.signing import anchors_of_environment, open_key_folder, open_pin
@@ -23,6 +24,7 @@ from mentis.record.record import open_record
 from mentis.settings.acts import ToolSettings
 from mentis.settings.settings import Settings
 from mentis.settings.sources import load_settings
+from mentis.stores.files.channel_owners import ChannelOwners
 from mentis.stores.files.home import Home, find_home
 from mentis.stores.files.key_folder import config_folder
 from mentis.stores.files.trusted import TrustedTools
@@ -81,6 +83,8 @@ def revoke_reach(home: str | Path, name: str, parts: Parts | None = None) -> Hom
         variable, _, server = rest.partition("@")
         settings = load_settings(place.path, parts.variables)
         RouteKeys(place.path, settings, parts.variables).forget(KeyTarget(variable, server))
+    elif kind == "channel":
+        ChannelOwners(config_folder(parts.variables), place.path).forget(rest)
     elif kind == "tool":
         TrustedTools(config_folder(parts.variables)).forget(place.path, rest)
     else:
@@ -109,6 +113,7 @@ class _Looked:
         yield from self._anchors()
         yield from self._servers()
         yield from self._recorder()
+        yield from self._channels()
 
     def _routes(self) -> Iterator[HomeReach]:
         """A key is allowed for a server, whichever routes name both; without one there is nothing
@@ -223,6 +228,28 @@ class _Looked:
             yield HomeReach(
                 "forward:tunnels", "reach", f"unread, for recorded programs: {hosts}", (), "free"
             )
+
+    def _channels(self) -> Iterator[HomeReach]:
+        """Each sends its key, and what is said in its rooms, to one server."""
+        owners, named = ChannelOwners(config_folder(self.environ), self.home.path).all(), set[str]()
+        for name, chosen in sorted(self.settings.model.channels.items()):
+            named.add(name)
+            try:
+                server, told = server_of(name, chosen), reach_digest(name, chosen)
+            except MentisError as error:
+                yield HomeReach(f"channel:{name}", "send", error.message, (), "unknown")
+                continue
+            trusted = name in owners and owners[name].trusted == told
+            yield HomeReach(
+                f"channel:{name}",
+                "send",
+                f"{chosen.key_env}, and what is said in its rooms, to {server}",
+                (chosen.key_env,),
+                "trusted" if trusted else "untrusted",
+                "" if trusted else f"mentis channels trust {name}",
+            )
+        for name in sorted(set(owners) - named):
+            yield HomeReach(f"channel:{name}", "send", "the settings name it no more", (), "stale")
 
 
 def _without_secrets(url: str) -> str:

@@ -325,6 +325,7 @@ def _about(stimulus: Stimulus, failure: MentisError | None) -> dict[str, object]
     told |= {} if stimulus.resumes is None else {"resumes": stimulus.resumes}
     told |= {} if stimulus.replaces is None else {"replaces": stimulus.replaces}
     told |= {} if stimulus.caller is None else {"caller": to_object(stimulus.caller)}
+    told |= {"delivery": stimulus.delivery} if stimulus.delivery else {}
     return {
         **told,
         **mode_fields(stimulus),

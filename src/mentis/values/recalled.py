@@ -48,7 +48,8 @@ class Stimulus(Value):
     after it, with the `results` that the caller brings; OPENING where the agent began. `output` is
     the form of the answer; `caller`: another agent asks. `signed`: the owner is named as the sender
     of a beat or delivery, as an older Mentis did. `scope`: whose past is told; None as
-    `runtime_ctx` says, or else the settings.
+    `runtime_ctx` says, or else the settings. `delivery` is what the message came in as, where that
+    could come twice: the entry of its turn repeats it.
     """
 
     text: str
@@ -69,6 +70,7 @@ class Stimulus(Value):
     caller: TurnCaller | None = field(default=None, metadata=LATE)
     scope: HistoryScope | None = field(default=None, metadata=LATE)
     signed: bool = field(default=False, metadata=LATE)
+    delivery: str = field(default="", metadata=LATE)
 
     @property
     def asked(self) -> bool:

@@ -366,6 +366,7 @@ def test_completion_knows_the_commands() -> None:
     )
     assert {line.partition(",")[2] for line in done.stdout.split()} == {
         "call",
+        "channels",
         "chat",
         "compare",
         "compose",

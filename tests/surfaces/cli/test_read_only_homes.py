@@ -108,6 +108,7 @@ READS: dict[str, tuple[str, ...]] = {
     "status list": ("",),
     "status stats": ("",),
     "status verify": ("",),
+    "channels list": ("",),
     "tokens list": ("",),
     "tools check": ("",),
     "tools list": ("", "--connect"),
@@ -124,6 +125,7 @@ ASKS = {
     "afterthought",
     "beat now",
     "call",
+    "channels run",
     "chat",
     "compare",
     "deliver",
@@ -139,6 +141,7 @@ ASKS = {
 WRITES = ASKS | {
     *(f"acts {name}" for name in ("approve", "deny", "release", "run")),
     *("adopt", "import", "init", "live", "manifest build", "record", "restore", "serve", "studio"),
+    *(f"channels {name}" for name in ("add", "pair", "rm", "trust")),
     *(f"ledger {name}" for name in ("accept-rollback", "erase", "repair", "rotate")),
     *(f"ledger anchor {name}" for name in ("add", "push", "quorum", "remove")),
     "ledger settle-clock",

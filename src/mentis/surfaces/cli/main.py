@@ -42,6 +42,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "Answer messages in two ways, check each answer, compare pass rates.",
         ),
         "live": ("live", "Print the prompt that opens a voice session, and its updates."),
+        "channels": (
+            "channels",
+            "Talk to an agent on Telegram, Discord or Matrix.",
+        ),
         "serve": ("serve", "Serve the agents of a home to existing clients, as models."),
         "tokens": ("tokens", "Create, list and revoke the tokens that clients use."),
     },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .channels import say_news
 from .logs import log_option, log_tick, logs_json
 from .options import Number, call_parts, home_option, home_path, persona_option, route_option
 from .output import printable, say
@@ -17,6 +18,7 @@ from .report import Note, Report, Text, prints_report
 from .tick import listening
 
 if TYPE_CHECKING:
+    from mentis.channels.runner import ChannelRunner
     from mentis.loop.loop import Loop
     from mentis.loop.report import RunReport
     from mentis.tick.events import Emit, TickEvent
@@ -98,8 +100,9 @@ def run(  # one parameter an option
     comes from --folder and --socket. When there is nothing new, it stays idle. Between ticks it
     delivers late results of acts, thinks again about a silent conversation, updates its memory
     files and has beats: each as the settings say ([run], [afterthought], [persona_update],
-    [beats]), and each reported here. Ctrl-C or SIGTERM ends it once the running tick is done; a
-    second one ends it at once. Exit code 1 when a budget ended it.
+    [beats]), and each reported here. It answers in its channels (mentis channels). Ctrl-C or
+    SIGTERM ends it once the running tick is done; a second one ends it at once. Exit code 1 when a
+    budget ended it.
     """
     import anyio
 
@@ -116,7 +119,7 @@ def run(  # one parameter an option
             with listening(events, one) as emit_event:
                 heard = emit_to_all(*_listeners(one.id), emit_event)
                 loop = one.loop(choice=choice, emit=heard)
-                return await _until_told(loop)
+                return await _until_told(loop, one.channels(on_news=say_news))
 
     report = anyio.run(live)
     return Report(asdict(report), _lines(report), code=1 if report.stopped in _FAILED else 0)
@@ -167,10 +170,11 @@ class _Alarms:
         say(f"alarm: {stage} failed {failures} times in a row: {reason}")
 
 
-async def _until_told(loop: Loop) -> RunReport:
+async def _until_told(loop: Loop, channels: Sequence[ChannelRunner]) -> RunReport:
     import anyio
     from anyio.abc import TaskStatus
 
+    from mentis.channels.running import run_all
     from mentis.errors import MentisError
     from mentis.system.signals import ending_signals
 
@@ -183,16 +187,26 @@ async def _until_told(loop: Loop) -> RunReport:
                 loop.stop()
                 ends = "it ends now"
 
-    failure: MentisError | None = None
+    failures: list[MentisError] = []
+
+    async def talk() -> None:
+        try:
+            await run_all(channels)
+        except MentisError as error:
+            failures.append(error)
+            loop.stop()
+
     async with anyio.create_task_group() as tasks:
         await tasks.start(obey)
+        if channels:
+            tasks.start_soon(talk)
         try:
             await loop.run()
         except MentisError as error:
-            failure = error
+            failures.append(error)
         tasks.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+    if failures:
+        raise failures[0]
     return loop.report
 
 

@@ -1,0 +1,1 @@
+"""Where people already talk: rooms of chat platforms as sessions of an agent."""
