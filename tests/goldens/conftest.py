@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from mentis.record import home_files
 from mentis.stores import sql_inventory
 
-from .stage import steady_salt
+from .stage import steady_digest, steady_salt
 
 
 @pytest.fixture(autouse=True)
 def _steady_salts(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]  # used by pytest
     monkeypatch.setattr(sql_inventory, "token_hex", steady_salt)
+    monkeypatch.setattr(home_files, "digest_file", steady_digest)

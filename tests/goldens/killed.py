@@ -23,12 +23,13 @@ import anyio
 from mentis import Agent, Sense, ToolDeclaration, create_home
 from mentis.ports.act_handler import RecordingHandler
 from mentis.ports.screener import ListedScreener
+from mentis.record import home_files
 from mentis.stores import sql_inventory
 from mentis.testing import ScriptedProvider
 from mentis.values.act import ActCall
 from mentis.values.action import Outcome
 
-from .stage import SECRET, GoldenClock, GoldenIds, parts_of, steady_salt
+from .stage import SECRET, GoldenClock, GoldenIds, parts_of, steady_digest, steady_salt
 
 SETTINGS = """
 [routes.default]
@@ -217,6 +218,7 @@ def main(folder: Path, kind: str, stride: int) -> None:
     """Each `stride`-th write; then inside the act, and a life to its end."""
     os.environ["MENTIS_CONFIG"] = str(folder / "made" / "config")
     sql_inventory.token_hex = steady_salt
+    home_files.digest_file = steady_digest
     made = create_home(folder / "made" / "home")
     with (made / "mentis.toml").open("a", encoding="utf-8") as file:
         file.write(SETTINGS)

@@ -5,92 +5,27 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
 
-import anyio
 import pytest
 
-from mentis.app.agent import Agent
 from mentis.call.scripted import ScriptedProvider
 from mentis.errors import UsageError
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.memories.memories import open_memories
 from mentis.ports.clock import FixedClock
-from mentis.prompts.cognition import open_cognition
-from mentis.prompts.personas import Personas
-from mentis.record.record import Record, open_record
-from mentis.record.verify_home import verify_home
 from mentis.record.verify_inventory import inventories_of
 from mentis.stores import sql_inventory
-from mentis.values.entry import Draft, Verdict
 from mentis.values.inventory import KIND
 from mentis.values.memories import MemoryDraft
 from mentis.values.trust import Trust
 
+from .owned_home import Owned
+
 HOUR = timedelta(hours=1)
-
-
-@dataclass
-class Owned:
-    path: Path
-    parts: Parts
-
-    def remember(self, *texts: str) -> list[str]:
-        async def keep() -> list[str]:
-            with open_memories(self.path, "ada", self.parts) as memories:
-                drafts = [MemoryDraft(text, trust=Trust.OWNER) for text in texts]
-                return [(await memories.remember(one)).memory.id for one in drafts]
-
-        return anyio.run(keep)
-
-    def forget(self, name: str) -> None:
-        with open_memories(self.path, "ada", self.parts) as memories:
-            memories.forget(name)
-
-    def write(self, name: str, text: str) -> None:
-        with Personas.open(self.path, parts=self.parts) as personas:
-            personas.memory("ada").write(name, text, force=True)
-
-    def want(self, goal: str) -> None:
-        with open_cognition(self.path, "ada", self.parts) as cognition:
-            cognition.add_goal(goal, f"{goal} it")
-
-    def record(self) -> Record:
-        return open_record(self.path, parts=self.parts)
-
-    def chat(self, text: str = "Hello.") -> None:
-        """A turn, by which is recorded what was kept until then."""
-
-        async def say() -> None:
-            async with Agent.open(self.path, parts=self.parts) as agent:
-                await agent.chat(text)
-
-        anyio.run(say)
-
-    def bind(self) -> None:
-        """An entry of the owner's own."""
-        with self.record() as record:
-            draft = Draft("state", "owner", {"state": {"what": "nothing"}})
-            record.ledger.append(record.agent, [draft], record.stamp())
-
-    def sql(self, statement: str, *given: object) -> int:
-        with closing(sqlite3.connect(self.path / "mentis.db")) as connection, connection:
-            return connection.execute(statement, given).rowcount
-
-    def verify(self) -> Verdict:
-        (verdict,) = verify_home(self.path)
-        return verdict
-
-    def told(self) -> list[tuple[str, str]]:
-        """What is found wrong: what was likely done, and the words."""
-        return [(one.attack, one.message) for one in self.verify().findings]
-
-    def notes(self) -> list[str]:
-        return [note for note in self.verify().notes if "not yet recorded" in note]
 
 
 @pytest.fixture
@@ -113,7 +48,8 @@ def test_what_is_kept_is_bound_by_the_next_turn_in_an_entry_of_its_own(owned: Ow
     (kind, told), *rest = _entries(owned)
     assert kind == KIND
     items = cast("dict[str, list[list[object]]]", told)["items"]
-    assert [row[:2] for row in items] == [["memory", cello], ["memory", viola]]
+    kept = [row[:2] for row in items if row[0] != "file"]
+    assert kept == [["memory", cello], ["memory", viola]]
     assert [kind for kind, _ in rest] == ["turn"]
     verdict = owned.verify()
     assert verdict.intact
@@ -177,7 +113,7 @@ def test_a_memory_that_is_put_in_beside_mentis_is_named(owned: Owned) -> None:
     assert owned.told() == [("inserted", message)]
     owned.sql("""
         INSERT INTO inventory (scope, kind, name, salt, leaf, bound)
-        SELECT scope, kind, 'planted', salt, leaf, bound FROM inventory
+        SELECT scope, kind, 'planted', salt, leaf, bound FROM inventory WHERE kind = 'memory'
     """)
     assert owned.told() == [("inserted", message)]
     assert owned.sql("DELETE FROM memories WHERE id = ?", cello) == 1
@@ -190,10 +126,10 @@ def test_an_edited_memory_whose_note_is_edited_to_match_is_named(owned: Owned) -
     owned.sql("UPDATE memories SET memory = replace(memory, 'cello', 'drums')")
     with closing(sqlite3.connect(owned.path / "mentis.db")) as connection:
         (written, salt) = connection.execute(
-            "SELECT memory, salt FROM memories, inventory"
+            "SELECT memory, salt FROM memories, inventory WHERE inventory.kind = 'memory'"
         ).fetchone()
     leaf = sql_inventory.leaf_of(salt, "memory", cello, (written,))
-    owned.sql("UPDATE inventory SET leaf = ?", leaf)
+    owned.sql("UPDATE inventory SET leaf = ? WHERE kind = 'memory'", leaf)
     assert owned.told() == [("edited", f"memory {cello} is not as entry 0 has it")]
 
 
@@ -241,7 +177,8 @@ def test_what_is_forgotten_leaves_neither_its_text_nor_its_salt_and_the_record_h
     owned.chat("What does she play?")
     assert owned.verify().intact
     with closing(sqlite3.connect(owned.path / "mentis.db")) as connection:
-        assert connection.execute("SELECT count(*) FROM inventory").fetchone() == (0,)
+        left = connection.execute("SELECT count(*) FROM inventory WHERE kind <> 'file'")
+        assert left.fetchone() == (0,)
 
 
 def test_an_inventory_has_no_words_and_is_not_erased(owned: Owned) -> None:

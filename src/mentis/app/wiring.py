@@ -25,6 +25,7 @@ from mentis.home.view import refresh
 from mentis.library.shelf import Shelf
 from mentis.ports.clock import Clock
 from mentis.record.agent_record import AgentRecord
+from mentis.record.home_files import open_home_files
 from mentis.record.stored_inputs import TurnInputStore
 from mentis.settings.settings import Settings
 from mentis.settings.sources import LiveSettings
@@ -74,12 +75,11 @@ def open_agent_parts(
         except BaseException:
             ledger.close()
             raise
+    recaller = Recaller(ground, acting.tools.notes)
     caching = Caching(lambda: ledger.latest(agent, REMEMBERED, kind="turn"))
     opened = AgentParts(
         who=Identity(agent, who, profile, home, secret),
-        record=AgentRecord(
-            agent, ledger, clock, ground.ids, require_writable=database.require_writable
-        ),
+        record=_open_record(ground, shelf, recaller, secret),
         models=Models(
             destination,
             tuple(fallbacks),
@@ -93,10 +93,30 @@ def open_agent_parts(
         ),
         sources=TurnSources(live, shelf, ground.memory, noted),
         acting=acting,
-        recaller=Recaller(ground, acting.tools.notes),
+        recaller=recaller,
         inputs=TurnInputStore(ledger, agent, secret),
     )
     return opened, database, settings
+
+
+def _open_record(ground: Ground, shelf: Shelf, recaller: Recaller, secret: bytes) -> AgentRecord:
+    """With the files that its turns bind."""
+    files = open_home_files(
+        ground.home,
+        ground.agent,
+        shelf,
+        ground.ledger,
+        skills=recaller.skills_seen,
+        secret=secret,
+    )
+    return AgentRecord(
+        ground.agent,
+        ground.ledger,
+        ground.clock,
+        ground.ids,
+        require_writable=ground.database.require_writable,
+        files=files,
+    )
 
 
 def _open_live(home: Home, parts: Parts) -> tuple[LiveSettings, Shelf]:

@@ -36,6 +36,11 @@ class Shelf:
         self._settled = False
         self._loaded: LoadedLibrary | None = None
 
+    @property
+    def last(self) -> LoadedLibrary | None:
+        """What the last look found, without another."""
+        return self._loaded
+
     def current(self) -> LoadedLibrary:
         """Both layers as they are now; the same object as long as no file changed."""
         with self._lock:

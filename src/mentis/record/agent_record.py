@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from mentis.ledger.chain import make_stamp
 from mentis.ports.clock import Clock, read_clock
@@ -18,6 +19,9 @@ from mentis.values.mark import Mark
 from mentis.values.measured import ClockReading
 from mentis.values.turn import Turn
 from mentis.values.turn_writes import TurnWrites
+
+if TYPE_CHECKING:
+    from .home_files import HomeFiles
 
 
 def _assume_writable() -> None:
@@ -38,6 +42,7 @@ class AgentRecord:
     lease: Lease | None = None
     require_writable: Callable[[], None] = _assume_writable  # before a model is asked
     settles: tuple[Mark, ...] = ()  # taken away with the turn that is written
+    files: HomeFiles | None = None  # which a turn binds, where they changed
 
     def under(self, lease: Lease) -> AgentRecord:
         """The same record, for whoever holds this lease, and as long as that is so."""
@@ -65,6 +70,8 @@ class AgentRecord:
         stamp: Stamp | None = None,
     ) -> Entry:
         """One entry, together with its marks and the turns that it binds."""
+        if self.files is not None and kind == "turn":
+            self.files.note(self.ids.salt)
         draft, stamp = Draft(kind, source, body), stamp or self.stamp()
         (entry,) = self.ledger.append(
             self.agent, [draft], stamp, lease=self.lease, marks=marks, turns=turns

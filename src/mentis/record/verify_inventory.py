@@ -14,8 +14,18 @@ from mentis.ports.ledger_store import LedgerStore
 from mentis.stores.sql_inventory import SqlInventory
 from mentis.stores.sql_ledger import SqlLedger
 from mentis.values.entry import Attack, Entry, Finding
-from mentis.values.inventory import KIND, MEMORY, BoundItem, HeldItem, read_items, revision_name
+from mentis.values.inventory import (
+    FILE,
+    KIND,
+    MEMORY,
+    BoundItem,
+    HeldItem,
+    read_items,
+    revision_name,
+)
 from mentis.values.words import quantity
+
+from .verify_files import FileCheck
 
 COLUMN = "inventory"
 _NAMED = 3
@@ -83,10 +93,19 @@ class InventoryCheck:
             return
         for item in self._held():
             self._look_at(item)
+        files = FileCheck(self.agent, inventories_of(self.store)[-1], self.home, self._take_files())
+        self.notes += files.notes()
+        for (index, item), message in files.odd():
+            self._find(index, item, message, "edited")
         for one, index in self._bound.values():
             if one.leaf is not None:
                 self._find(index, (one.kind, one.name), "is gone", "deleted")
         self.notes += [*self._not_yet(), *self._edited_files()]
+
+    def _take_files(self) -> dict[str, tuple[BoundItem, int]]:
+        """Those that entries speak of: they are held against what lies in the home."""
+        ids = [name for kind, name in self._bound if kind == FILE]
+        return {name: self._bound.pop((FILE, name)) for name in ids}
 
     def _held(self) -> Iterator[HeldItem]:
         for inventory in self._inventories():
@@ -172,6 +191,8 @@ def inventories_of(store: LedgerStore) -> tuple[SqlInventory, ...]:
 
 def name_item(kind: str, name: str) -> str:
     """What a person calls it."""
+    if kind == FILE:
+        return f"what was noted of file {name}"
     if kind == MEMORY:
         return f"memory {name}"
     key, _, number = name.rpartition("#")

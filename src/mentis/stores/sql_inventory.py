@@ -6,8 +6,9 @@ the next entry of the agent that is no answer to somebody else lists what was no
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from secrets import token_hex
@@ -16,11 +17,16 @@ from typing import Protocol, TypeAlias
 from mentis.values.digest import digest
 from mentis.values.entry import Draft
 from mentis.values.inventory import (
+    FILE,
+    FIRST,
     KIND,
     MEMORY,
     REVISION,
     BoundItem,
     HeldItem,
+    NotedFile,
+    files_scope,
+    has_parts,
     leaf_of,
     read_items,
     revision_name,
@@ -42,17 +48,20 @@ _FORGET = "DELETE FROM inventory WHERE scope = ? AND kind = ? AND name = ?"
 _NOTE = """
 INSERT INTO inventory (scope, kind, name, salt, leaf, bound) VALUES (?, ?, ?, ?, ?, '')
 """
-# Two looks into the index: all but what this agent has bound.
-_UNBOUND = """
+# Looks into the index: all but what this agent has bound, and what changed of its files.
+_OTHERS = """
 SELECT kind, name, number, leaf FROM inventory WHERE scope = ? AND bound < ?
 UNION ALL SELECT kind, name, number, leaf FROM inventory WHERE scope = ? AND bound > ?
 """
+_FILES = "SELECT kind, name, number, leaf FROM inventory WHERE scope = ? AND bound = ?"
 _BIND = "UPDATE inventory SET bound = ? WHERE number = ?"
 _GONE = "DELETE FROM inventory WHERE number = ? AND leaf IS NULL"
+_RENEW_FILE = "UPDATE inventory SET bound = '' WHERE scope = ? AND name LIKE ?"
 _UNBIND = "UPDATE inventory SET bound = '' WHERE scope = ?"
 _KEEP_LIST = """
 INSERT INTO inventory_lists (digest, items) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING
 """
+_DROP_LIST = "DELETE FROM inventory_lists WHERE digest = ?"
 _LIST = "SELECT items FROM inventory_lists WHERE digest = ?"
 _MEMORIES = """
 SELECT memories.id, memory, inventory.number, salt, leaf, bound FROM memories
@@ -72,6 +81,10 @@ _ONE_MEMORY = "SELECT memory FROM memories WHERE agent = ? AND id = ?"
 _ONE_REVISION = """
 SELECT key, number, content, digest, time, words, author FROM revisions
 WHERE key = ? AND number = ?
+"""
+_NOTED_FILES = "SELECT name, number, salt, leaf, bound FROM inventory WHERE scope = ?"
+_NOTE_FILE = """
+INSERT INTO inventory (scope, kind, name, salt, leaf, bound) VALUES (?, 'file', ?, ?, ?, ?)
 """
 _LEFT = "SELECT kind, name, number, bound FROM inventory WHERE scope = ? AND leaf IS NULL"
 
@@ -152,14 +165,12 @@ class SqlInventory:
 
     def unbound(self, agent: str) -> Unbound | None:
         """None where the entries of the agent bind all there is."""
-        rows = [row for scope in scopes_of(agent) for row in self._unbound(scope, agent)]
+        rows = self._engine.read(*_looked_up(agent))
         if not rows:
             return None
-        items = tuple(BoundItem(*row) for row in sorted(rows, key=lambda row: row[2]))
+        rows += self._engine.read(_FILES, (files_scope(agent), FIRST))
+        items = tuple(_bound_item(row) for row in sorted(rows, key=lambda row: row[2]))
         return Unbound(agent, items, Draft(KIND, "runtime", {KIND: self._told(items)}))
-
-    def _unbound(self, scope: str, agent: str) -> list[Row]:
-        return self._engine.read(_UNBOUND, (scope, agent, scope, agent))
 
     def _told(self, items: Sequence[BoundItem]) -> dict[str, object]:
         listed = write_items(items)
@@ -211,6 +222,47 @@ class SqlInventory:
             leaf = leaf_of(str(salt), REVISION, name, tuple(map(str, cells)))
             yield HeldItem(REVISION, name, number, leaf, noted, bound or "")
 
+    def files(self, agent: str) -> dict[str, NotedFile]:
+        """Files of the home as they were noted for an agent, by their paths in it."""
+        return _noted_files(self._engine.read(_NOTED_FILES, (files_scope(agent),)))
+
+    def outline(self, leaf: str) -> str:
+        """What a file held that has this leaf, part by part; "" of one that has no parts."""
+        rows = self._engine.read(_LIST, (leaf,))
+        return str(rows[0][0]) if rows else ""
+
+    def note_files(
+        self,
+        agent: str,
+        outlines: Mapping[str, str | None],
+        salt: bytes,
+        name_file: Callable[[str], str],
+    ) -> None:
+        """Files as they are from now on, by their paths; None of one that is gone. The first of all
+        wait for an entry that binds something else, so that a new home begins with what is said.
+
+        One salt, from which each file has its own: nobody finds one by another. `name_file` says
+        what entries call a file, the same each time.
+        """
+        with self._engine.write_inventory(synced=False) as execute:
+            known = _noted_files(execute(_NOTED_FILES, (files_scope(agent),)))
+            bound = "" if known else FIRST
+            for path, outline in sorted(outlines.items()):
+                before = known.get(path)
+                if before is not None and before.is_still(outline):
+                    continue  # somebody else was faster
+                if before is not None:
+                    execute("DELETE FROM inventory WHERE number = ?", (before.number,))
+                    execute(_DROP_LIST, (before.leaf or "",))
+                name = f"{before.id if before else name_file(path)} {path}"
+                own, leaf = _own_salt(salt, path), None
+                if outline is not None:
+                    leaf = leaf_of(own, FILE, path, (outline,))
+                    if has_parts(outline):
+                        execute(_KEEP_LIST, (leaf, outline))
+                place = files_scope(agent), name
+                execute(_NOTE_FILE, (*place, None if outline is None else own, leaf, bound))
+
     def newest(self, key: str) -> tuple[int, str] | None:
         """Number and content of the last revision of a key."""
         rows = self._engine.read(_NEWEST, (key,))
@@ -229,6 +281,9 @@ class SqlInventory:
         elsewhere: list[tuple[str, str]] = []
         with self._engine.write_inventory(synced=True) as execute:
             for kind, name in sorted(items):
+                if kind == FILE:  # as it was noted: its file is for an editor
+                    execute(_RENEW_FILE, (files_scope(agent), f"{name} %"))
+                    continue
                 if kind == MEMORY:
                     scope, rows = agent, execute(_ONE_MEMORY, (agent, name))
                 else:
@@ -244,5 +299,31 @@ class SqlInventory:
     def unbind(self, agent: str) -> None:
         """Entries that bound something are no more: the next one binds all there is."""
         with self._engine.write_inventory(synced=True) as execute:
-            for scope in scopes_of(agent):
+            for scope in (*scopes_of(agent), files_scope(agent)):
                 execute(_UNBIND, (scope,))
+
+
+def _looked_up(agent: str) -> tuple[str, tuple[str, ...]]:
+    """In one statement, since a server may be far away."""
+    scopes = scopes_of(agent)
+    statement = " UNION ALL ".join([*(_OTHERS.strip() for _ in scopes), _FILES])
+    places = [place for scope in scopes for place in (scope, agent, scope, agent)]
+    return statement, (*places, files_scope(agent), "")
+
+
+def _bound_item(row: Row) -> BoundItem:
+    """Of a file without its path: an entry keeps what it says for ever."""
+    kind, name, number, leaf = row
+    return BoundItem(kind, name.partition(" ")[0] if kind == FILE else name, number, leaf)
+
+
+def _noted_files(rows: Sequence[Row]) -> dict[str, NotedFile]:
+    found: dict[str, NotedFile] = {}
+    for name, number, salt, leaf, bound in sorted(rows, key=lambda row: row[1]):
+        own, _, path = name.partition(" ")
+        found[path] = NotedFile(own, path, number, salt or "", leaf, bound)
+    return found
+
+
+def _own_salt(salt: bytes, path: str) -> str:
+    return hashlib.sha256(salt + path.encode()).hexdigest()[:32]

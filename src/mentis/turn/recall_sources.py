@@ -191,6 +191,11 @@ class RecallSources:
         return self._known[1]
 
     @property
+    def skills_seen(self) -> SkillsFound | None:
+        """Those that the last look found; None where nobody looked."""
+        return None if self._known is None else self._known[1].skills
+
+    @property
     def reader(self) -> WordReader:
         if self._reader is None:
             self._reader = own_reader()

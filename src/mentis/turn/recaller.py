@@ -37,6 +37,7 @@ from mentis.values.written import dump
 
 if TYPE_CHECKING:
     from mentis.memories.memories import Memories
+    from mentis.recall.skills import SkillsFound
 
     from .recall_sources import RecallSources
 
@@ -113,6 +114,10 @@ class Recaller:
         self._notes = notes
         self._recalling: RecallSources | None = None
         self._opening = Lock()
+
+    def skills_seen(self) -> SkillsFound | None:
+        """Those that the last look found; None where nobody looked."""
+        return None if self._recalling is None else self._recalling.skills_seen
 
     def scope(
         self,

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from .value import Value
 
 KIND = "inventory"  # of the entries, and the one field of their body
-MEMORY, REVISION = "memory", "revision"
+MEMORY, REVISION, FILE = "memory", "revision", "file"
+FIRST = "first"  # files as the first turn found them: bound by whichever entry comes first
 _DOMAIN = b"mentis-1/inventory\0"
 
 
@@ -48,6 +49,25 @@ class HeldItem(Value):
     bound: str
 
 
+@dataclass(frozen=True, slots=True)
+class NotedFile(Value):
+    """A file of the home as it was noted last. Entries call it by `id`: its name has words in it.
+    Without a leaf it is gone.
+    """
+
+    id: str
+    path: str
+    number: int
+    salt: str
+    leaf: str | None
+    bound: str
+
+    def is_still(self, outline: str | None) -> bool:
+        """None of one that is gone."""
+        told = None if outline is None else leaf_of(self.salt, FILE, self.path, (outline,))
+        return self.leaf == told
+
+
 def leaf_of(salt: str, kind: str, name: str, cells: Sequence[str]) -> str:
     told = json.dumps([salt, kind, name, *cells], ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(_DOMAIN + told.encode()).hexdigest()
@@ -57,6 +77,11 @@ def scopes_of(agent: str) -> tuple[str, ...]:
     """Whose items the record of an agent binds: its own, and those of its persona's files."""
     home, _, name = agent.rpartition("/")
     return (agent,) if home == "recorded" else (agent, f"persona:{name}")
+
+
+def files_scope(agent: str) -> str:
+    """Whose item a file of the home is: each agent binds the files that it is told by."""
+    return f"files:{agent}"
 
 
 def revision_scope(key: str) -> str:
@@ -89,3 +114,21 @@ def _read_item(told: object) -> BoundItem:
             return BoundItem(kind, name, number, leaf)
         case _:
             raise ValueError(f"{told!r} is no item")
+
+
+def outline_of(content: str, parts: Mapping[str, str]) -> str:
+    """A file by the digest of what it holds, with those of its parts where it has any."""
+    told = {"content": content, **({"parts": dict(sorted(parts.items()))} if parts else {})}
+    return json.dumps(told, ensure_ascii=True, separators=(",", ":"))
+
+
+def has_parts(outline: str) -> bool:
+    return '"parts"' in outline
+
+
+def is_outline_of(outline: str, content: str) -> bool:
+    return outline.startswith(f'{{"content":"{content}"')
+
+
+def parts_of(outline: str) -> dict[str, str]:
+    return json.loads(outline).get("parts", {}) if outline else {}
