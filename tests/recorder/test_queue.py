@@ -113,6 +113,10 @@ class SlowWriter:
         assert self.go.wait(PATIENCE)
         self.written.append(copy)
 
+    def write_together(self, copies: Sequence[CallCopy]) -> bool:
+        """Only one by one."""
+        return False
+
     def write_gap(self, calls: int, reasons: Mapping[str, int], since: datetime) -> None:
         self.gaps.append((calls, dict(reasons)))
 
@@ -179,3 +183,109 @@ def test_what_waits_is_written_though_calls_never_pause() -> None:
         assert queue.flush(PATIENCE)
     assert len(writer.written) == 2
     queue.close()
+
+
+class CountingLedger(LedgerInMemory):
+    """Notes what came in one transaction. It refuses `odd` paths, and lets somebody else be first
+    where that is wanted.
+    """
+
+    def __init__(self, *, odd: str = "", rival: bool = False) -> None:
+        super().__init__()
+        self.odd, self.rival = odd, rival
+        self.sizes: list[int] = []
+
+    def append(
+        self,
+        agent: str,
+        drafts: Sequence[Draft],
+        stamp: Stamp,
+        *,
+        lease: Lease | None = None,
+        marks: Sequence[Mark] = (),
+        turns: TurnWrites | None = None,
+    ) -> tuple[Entry, ...]:
+        if self.rival:
+            self.rival = False
+            writer_on(self).write_gap(1, {"another recorder": 1}, call(0).time)
+        paths = [json_object(one.body.get("call")).get("path") for one in drafts]
+        if self.odd and self.odd in paths:
+            raise RuntimeError("an odd call")
+        made = super().append(agent, drafts, stamp, lease=lease, marks=marks, turns=turns)
+        self.sizes.append(len(made))
+        return made
+
+
+def talk(count: int) -> list[CallCopy]:
+    """One conversation, which goes on with each call."""
+    said = [user(f"question {number}") for number in range(count)]
+    return [
+        anthropic_call({"messages": said[: number + 1]}, after=number) for number in range(count)
+    ]
+
+
+def recorded_together(ledger: LedgerInMemory, calls: Sequence[CallCopy], told: list[str]) -> None:
+    queue = open_queue(writer_on(ledger), told)
+    with queue.busy():
+        for one in calls:
+            queue.offer(one)
+    queue.close()
+
+
+def befores(ledger: LedgerInMemory) -> list[object]:
+    """Which call each one names as the one before it."""
+    calls = [one for one in ledger.entries("recorded/agent") if one.kind == "call"]
+    return [json_object(one.body.get("cache")).get("before") for one in calls]
+
+
+def contents(ledger: LedgerInMemory) -> list[dict[str, object]]:
+    """All but when it was written."""
+    return [
+        {name: told for name, told in one.body.items() if name != "clock"}
+        for one in ledger.entries("recorded/agent")
+    ]
+
+
+def test_calls_that_wait_go_into_one_transaction_and_name_each_other() -> None:
+    ledger, alone, told = CountingLedger(), CountingLedger(), list[str]()
+    recorded_together(ledger, talk(4), told)
+    for one in talk(4):
+        recorded_together(alone, [one], told)
+    assert ledger.sizes == [4]
+    assert alone.sizes == [1, 1, 1, 1]
+    assert befores(ledger) == befores(alone) == [None, 0, 1, 2]
+    assert contents(ledger) == contents(alone)
+    assert not told
+
+
+def test_a_call_that_cannot_be_written_takes_no_other_with_it() -> None:
+    ledger, told, calls = CountingLedger(odd="/odd"), list[str](), talk(4)
+    calls[1].path = "/odd"
+    recorded_together(ledger, calls, told)
+    entries = list(ledger.entries("recorded/agent"))
+    assert [entry.kind for entry in entries] == ["call", "call", "call", "gap"]
+    assert missing_calls(entries) == 1
+    assert befores(ledger) == [None, 0, 1]
+    assert told == ["a call was not recorded: RuntimeError: an odd call"]
+
+
+def test_calls_name_each_other_rightly_where_another_recorder_wrote_in_between() -> None:
+    ledger, told = CountingLedger(rival=True), list[str]()
+    recorded_together(ledger, talk(3), told)
+    assert [entry.kind for entry in ledger.entries("recorded/agent")] == ["gap", *["call"] * 3]
+    assert befores(ledger) == [None, 1, 2]
+    assert not told
+
+
+def test_what_fails_once_calls_are_in_the_record_writes_none_of_them_twice() -> None:
+    class Unsealed(CountingLedger):
+        def append(self, *given: object, **named: object) -> tuple[Entry, ...]:
+            made = super().append(*given, **named)  # pyright: ignore[reportArgumentType]  # as they came
+            if len(made) > 1:
+                raise StoreFull("no space for a checkpoint")
+            return made
+
+    ledger, told = Unsealed(), list[str]()
+    recorded_together(ledger, talk(3), told)
+    assert [entry.kind for entry in ledger.entries("recorded/agent")] == ["call"] * 3
+    assert told == ["calls were recorded, and then: StoreFull: no space for a checkpoint"]

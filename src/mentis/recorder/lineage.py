@@ -56,6 +56,13 @@ class SpawnBook:
         default_factory=OrderedDict[str, "list[CallOrigin]"]
     )
 
+    def copy(self) -> SpawnBook:
+        said, long = (
+            OrderedDict((key, made.copy()) for key, made in book.items())
+            for book in (self._said, self._long)
+        )
+        return SpawnBook(said, long)
+
     def add(self, session: str, thread: int, entry: int, action: Action) -> None:
         made = CallOrigin("spawn", "prompt", session, thread, entry, action.type)
         for text in _texts(action.payload):
@@ -82,6 +89,9 @@ class Handoffs:
     """Calls whose answer handed the conversation over, with the tool that did."""
 
     _tools: OrderedDict[int, str] = field(default_factory=OrderedDict[int, str])
+
+    def copy(self) -> Handoffs:
+        return Handoffs(self._tools.copy())
 
     def add(self, entry: int, action: Action) -> None:
         if _HANDOFF.search(action.type):

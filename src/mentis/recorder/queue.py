@@ -9,7 +9,7 @@ named in an entry: the record says itself how much is missing.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from threading import Condition, Thread
@@ -22,13 +22,20 @@ from .call_copy import CallCopy
 
 _PATIENCE = 0.25  # seconds
 _PAUSE = 0.02  # seconds without a call
+_TOGETHER = 32  # calls in one transaction
 _FULL = "more calls than could be written"
 
 
 class Writer(Protocol):
-    """Writes calls and gaps into a record. Both block, and may fail."""
+    """Writes calls and gaps into a record. It blocks, and may fail."""
 
     def write(self, copy: CallCopy) -> object: ...
+
+    def write_together(self, copies: Sequence[CallCopy]) -> bool:
+        """At once; False where they have to be written one by one. What it raises went wrong when
+        they were written already.
+        """
+        ...
 
     def write_gap(self, calls: int, reasons: Mapping[str, int], since: datetime) -> object: ...
 
@@ -116,8 +123,8 @@ class RecordingQueue:
                 if not calls and self._closed:
                     break
                 self._writing = True
-            for call in calls:
-                self._write(call)
+            for begin in range(0, len(calls), _TOGETHER):
+                self._write_all(calls[begin : begin + _TOGETHER])
             self._close_gap()
             with self._change:
                 self._writing = False
@@ -136,6 +143,19 @@ class RecordingQueue:
                 return
             self._change.wait(pause - now)
 
+    def _write_all(self, calls: Sequence[CallCopy]) -> None:
+        """In one go, and where that fails one by one: none is missing because another one is."""
+        try:
+            together = len(calls) > 1 and self._writer.write_together(calls)
+        except Exception as error:  # noqa: BLE001  # the thread must go on; it is told
+            together = True
+            self._say(f"calls were recorded, and then: {type(error).__name__}: {error}")
+        for call in calls if not together else ():
+            self._write(call)
+        if together:
+            with self._change:
+                self._bytes -= sum(call.size for call in calls)
+
     def _write(self, call: CallCopy) -> None:
         try:
             self._writer.write(call)
@@ -151,9 +171,13 @@ class RecordingQueue:
         with self._change:  # which its own thread may take again
             self._missing[reason] += 1
             self._since = self._since or call.time
-        if reason not in self._told:
-            self._told.add(reason)
-            self._tell(f"a call was not recorded: {reason}")
+        self._say(f"a call was not recorded: {reason}")
+
+    def _say(self, text: str) -> None:
+        """Once each."""
+        if text not in self._told:
+            self._told.add(text)
+            self._tell(text)
 
     def _close_gap(self) -> None:
         with self._change:

@@ -99,6 +99,18 @@ class SessionBook:
         default_factory=dict[_Beginning | None, set[str]]
     )
 
+    def copy(self) -> SessionBook:
+        """One that learns by itself, for what may come to nothing."""
+        return SessionBook(
+            OrderedDict((name, calls.copy()) for name, calls in self._sessions.items()),
+            self._threads.copy(),
+            self._mains.copy(),
+            self._spawns.copy(),
+            self._handoffs.copy(),
+            self._begun.copy(),
+            {begins: some.copy() for begins, some in self._begins.items()},
+        )
+
     def add(self, call: PastCall, actions: Iterable[Action] = ()) -> None:
         """`actions` are the tools that its answer asked for."""
         calls = self._sessions.setdefault(call.session, deque(maxlen=_MOST_CALLS))

@@ -167,6 +167,10 @@ class AgentThreads:
         caller = agents.get(source.caller) if source.caller else None
         return replace(at, thread=thread, parent=None if caller == thread else caller)
 
+    def copy(self) -> AgentThreads:
+        sessions = ((name, agents.copy()) for name, agents in self._sessions.items())
+        return AgentThreads(OrderedDict(sessions))
+
     def learn(self, entry: Entry) -> None:
         """From an earlier entry."""
         call = json_object(entry.body.get("call"))

@@ -12,18 +12,20 @@ from typing import cast, get_args
 
 from mentis.ask.prices import call_price
 from mentis.codec.forms import to_object
+from mentis.errors import MentisError, StoreConflict
 from mentis.facts.abilities import abilities, is_known_model
 from mentis.facts.ability import Wire
 from mentis.facts.presets import PRESETS
 from mentis.net.redact import redact_bytes
 from mentis.net.targets import origin_of
 from mentis.ports.blob_store import BlobStore
+from mentis.ports.entries import Stamp
 from mentis.ports.screener import Screener
 from mentis.record.agent_record import AgentRecord
 from mentis.record.call_bodies import CALL, KnownBlocks, keep_body, read_body
 from mentis.record.foreign_calls import GAP
 from mentis.values.digest import digest
-from mentis.values.entry import Entry
+from mentis.values.entry import Before, Draft, Entry
 from mentis.values.json import JsonObject, json_object
 from mentis.values.reply import Usage
 from mentis.values.route import Backend, Route
@@ -48,6 +50,16 @@ _ORIGINS: Mapping[Backend, frozenset[str]] = {
 _LOOK_BACK = 300  # entries that tell which sessions there were
 
 
+@dataclass(frozen=True, slots=True)
+class _PlacedCall:
+    """A call that was read, where it belongs, and what only a question to a model has."""
+
+    call: ReadCall
+    at: CallPlace
+    mark: PromptDigest | None = None
+    question: JsonObject = field(default_factory=dict[str, object])
+
+
 @dataclass(slots=True)
 class CallWriter:
     """One recorded agent. Its methods block, and are called by one thread. `screener` is opened
@@ -68,23 +80,66 @@ class CallWriter:
 
     def write(self, copy: CallCopy) -> Entry:
         self._begin()
-        call = read_call(copy, self.secrets, self._bodies)
-        if call.wire is None:
-            by, session = copy.source.named if copy.source else ("", "")
-            return self._kept(call, CallPlace(session, by), {}, None)
-        mark = _mark(call, call.wire)
-        at = self._book.place(call, mark)
-        if copy.source is not None:
-            at = self._agents.place(at, copy.source)
-        entry = self._kept(call, at, self._question(call, at, mark), mark)
-        past = _past(call, at, mark, entry=entry)
-        if past is not None:
-            self._book.add(past, call.reply.actions if call.reply else ())
+        placed = self._placed(copy)
+        # Nobody who erases a call takes a body in between that this one has, too.
+        with self.blobs.held():
+            draft = self._draft(placed)
+            entry = self._append([draft], self.record.stamp())[0]
+        self._learn(placed, draft, entry.index)
         return entry
+
+    def write_together(self, copies: Sequence[CallCopy]) -> bool:
+        """Several calls in one transaction. False where it did not come to that: then none of them
+        is in the record, and which one was the reason turns out when each is written alone. What it
+        raises went wrong afterwards: they are there.
+        """
+        known = self._book.copy(), self._agents.copy()
+        stamped = dict[int, Entry]()
+        try:
+            self._begin()
+            with self.blobs.held():
+                head = self.record.ledger.head(self.record.agent)
+                first = head.index + 1 if head else 0
+                drafts = list[Draft]()
+                for number, copy in enumerate(copies, first):
+                    placed = self._placed(copy)
+                    drafts.append(self._draft(placed))
+                    self._learn(placed, drafts[-1], number)  # the next may go on with it
+                self._append(drafts, self._numbered(drafts, first, stamped))
+        except Exception:
+            if self._stands(stamped.get(len(copies) - 1)):
+                raise
+            self._book, self._agents = known
+            return False
+        return True
+
+    def _stands(self, entry: Entry | None) -> bool:
+        if entry is None:
+            return False
+        try:
+            found = self.record.ledger.find(self.record.agent, entry.index)
+        except MentisError:
+            return False
+        return found is not None and found.hash == entry.hash
+
+    def _numbered(self, drafts: Sequence[Draft], first: int, stamped: dict[int, Entry]) -> Stamp:
+        """They name each other by their numbers: where somebody else took those, nothing stands."""
+        own = self.record.stamp()
+        places = {id(draft): place for place, draft in enumerate(drafts)}
+
+        def stamp(agent: str, head: Before | None, draft: Draft) -> Entry:
+            entry, place = own(agent, head, draft), places.get(id(draft))
+            if place is not None:
+                if entry.index != first + place:
+                    raise StoreConflict("another recorder wrote just now", hint="try again")
+                stamped[place] = entry
+            return entry
+
+        return stamp
 
     def write_gap(self, calls: int, reasons: Mapping[str, int], since: datetime) -> Entry:
         told = {"calls": calls, "reasons": dict(reasons), "since": _time(since)}
-        return self._append(GAP, {"gap": told})
+        return self._append([Draft(GAP, SOURCE, {"gap": told})], self.record.stamp())[0]
 
     def _begin(self) -> None:
         """Earlier calls say which sessions there are; what was erased of them teaches nothing."""
@@ -96,18 +151,34 @@ class CallWriter:
             self._agents.learn(entry)
         self._begun = True
 
-    def _kept(
-        self, call: ReadCall, at: CallPlace, question: JsonObject, mark: PromptDigest | None
-    ) -> Entry:
-        """Nobody who erases a call takes a body in between that this one has, too."""
-        with self.blobs.held():
-            return self._append(CALL, self._body(call, at, question, mark))
+    def _placed(self, copy: CallCopy) -> _PlacedCall:
+        call = read_call(copy, self.secrets, self._bodies)
+        if call.wire is None:
+            by, session = copy.source.named if copy.source else ("", "")
+            return _PlacedCall(call, CallPlace(session, by))
+        mark = _mark(call, call.wire)
+        at = self._book.place(call, mark)
+        if copy.source is not None:
+            at = self._agents.place(at, copy.source)
+        return _PlacedCall(call, at, mark, self._question(call, at, mark))
 
-    def _append(self, kind: str, body: JsonObject) -> Entry:
-        entry = self.record.append(kind, cast("JsonObject", _plain(body)), source=SOURCE)
+    def _draft(self, placed: _PlacedCall) -> Draft:
+        return Draft(CALL, SOURCE, _plain(self._body(placed)))
+
+    def _learn(self, placed: _PlacedCall, draft: Draft, number: int) -> None:
+        call, mark = placed.call, placed.mark
+        past = _past(call, placed.at, mark, draft=draft, number=number) if mark else None
+        if past is not None:
+            self._book.add(past, call.reply.actions if call.reply else ())
+
+    def _append(self, drafts: Sequence[Draft], stamp: Stamp) -> tuple[Entry, ...]:
+        entries = self.record.ledger.append(
+            self.record.agent, drafts, stamp, lease=self.record.lease
+        )
         if self.on_entry is not None:
-            self.on_entry(entry)
-        return entry
+            for entry in entries:
+                self.on_entry(entry)
+        return entries
 
     def _question(self, call: ReadCall, at: CallPlace, mark: PromptDigest) -> JsonObject:
         """What only a question to a model has: whom it asked, what it used, what the cache did."""
@@ -155,9 +226,8 @@ class CallWriter:
         self._screener = self._screener or self.screener()
         return screen_results(self._screener, call.payload, call.wire, since=since)
 
-    def _body(
-        self, call: ReadCall, at: CallPlace, question: JsonObject, mark: PromptDigest | None
-    ) -> JsonObject:
+    def _body(self, placed: _PlacedCall) -> JsonObject:
+        call, at, mark = placed.call, placed.at, placed.mark
         keep = partial(_kept, self.blobs, call.known)
         request = keep(call.request, call.headers)
         answer = keep(call.answer, call.answer_headers)
@@ -175,7 +245,7 @@ class CallWriter:
             "call": {**head, **({"run": self.run} if self.run else {})},
             "request": request,
             "answer": answer,
-            **question,
+            **placed.question,
             **repaired,
         }
 
@@ -295,14 +365,16 @@ def _with_writes(route: Route, usage: Usage, long_writes: int) -> Route:
     return replace(route, facts=facts)
 
 
-def _past(call: ReadCall, at: CallPlace, mark: PromptDigest, *, entry: Entry) -> PastCall | None:
+def _past(
+    call: ReadCall, at: CallPlace, mark: PromptDigest, *, draft: Draft, number: int
+) -> PastCall | None:
     """Only what was answered can be in a cache."""
     if call.wire is None or call.reply is None:
         return None
     usage = call.reply.usage
-    request = json_object(entry.body["request"])
+    request = json_object(draft.body["request"])
     return PastCall(
-        entry.index,
+        number,
         at.session,
         at.thread,
         call.wire,
@@ -349,21 +421,10 @@ def _read_past(entry: Entry) -> PastCall | None:
         return None
 
 
-def _plain(value: object) -> object:
+def _plain(body: JsonObject) -> JsonObject:
     """Without lone surrogates, which JSON can say and a canonical form cannot."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode()
-    if value is None or isinstance(value, int | float):
-        return value
-    if isinstance(value, list | tuple):
-        listed = cast("Sequence[object]", value)
-        return [one if _is_ascii(one) else _plain(one) for one in listed]
-    members = json_object(value).items()
-    return {str(_plain(name)): part if _is_ascii(part) else _plain(part) for name, part in members}
-
-
-def _is_ascii(value: object) -> bool:
-    return type(value) is str and value.isascii()
+    text = json.dumps(body, ensure_ascii=False)
+    return json_object(json.loads(text.encode("utf-8", "replace")))
 
 
 def _milliseconds(seconds: float) -> int:

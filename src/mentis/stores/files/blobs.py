@@ -33,6 +33,7 @@ class FileBlobs:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._seen: OrderedDict[Digest, tuple[Path, Stamp]] = OrderedDict()
+        self._here: set[Digest] | None = None  # while nobody else can take one away
 
     def keep(self, content: bytes) -> Digest:
         name = digest(content)
@@ -51,8 +52,14 @@ class FileBlobs:
 
     def has(self, digest: Digest) -> bool:
         """Whether the file that was read or written here is still the same one."""
+        here = self._here
+        if here is not None and digest in here:
+            return True
         path, stamp = self._seen.get(digest, (None, None))
-        return path is not None and stamp_of(path) == stamp
+        same = path is not None and stamp_of(path) == stamp
+        if same and here is not None:
+            here.add(digest)
+        return same
 
     def _make_folder(self, path: Path) -> None:
         try:
@@ -76,7 +83,11 @@ class FileBlobs:
         except OSError as error:
             raise unwritable(self._folder, error) from error
         with folder_lock(self._folder, seconds=_HELD_SECONDS):
-            yield
+            self._here = set()
+            try:
+                yield
+            finally:
+                self._here = None
 
     def forget(self, digest: Digest) -> bool:
         if not _DIGEST.fullmatch(digest):
@@ -84,6 +95,8 @@ class FileBlobs:
         path = self._path(digest)
         try:
             path.unlink()
+            if self._here is not None:
+                self._here.discard(digest)
             sync_folder(path.parent)
         except FileNotFoundError:
             return False
