@@ -30,6 +30,7 @@ LOCKS = {
 PROGRAMS = {
     "programs-sdks.txt": "tools/programs/sdks.in",
     "programs-aider.txt": "tools/programs/aider.in",
+    "programs-synapse.txt": "tools/programs/synapse.in",
 }
 
 

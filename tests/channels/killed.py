@@ -30,7 +30,13 @@ from mentis.ports.channel_adapter import Receive
 from mentis.stores.files.channel_owners import ChannelOwner, ChannelOwners
 from mentis.stores.files.key_folder import config_folder
 from mentis.stores.sqlite.ledger import SqliteLedger
-from mentis.values.channel import ChannelAbilities, ChannelFile, RoomAnswer, RoomMessage
+from mentis.values.channel import (
+    ChannelAbilities,
+    ChannelFile,
+    ChannelStart,
+    RoomAnswer,
+    RoomMessage,
+)
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
 
@@ -61,7 +67,11 @@ class Platform:
         self._folder, self._moment = folder, moment.removeprefix("keyed ")
 
     async def run(
-        self, receive: Receive, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED
+        self,
+        receive: Receive,
+        start: ChannelStart,
+        *,
+        task_status: TaskStatus[None] = TASK_STATUS_IGNORED,
     ) -> None:
         task_status.started()
         if not lines(self._folder / "acknowledged"):

@@ -16,6 +16,7 @@ from mentis.call.scripted import ScriptedProvider
 from mentis.channels.bell import Bell
 from mentis.channels.log import ChannelLog
 from mentis.channels.parts import ChannelNews, ChannelParts
+from mentis.errors import MentisError
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.ports.channel_adapter import ChannelAdapter, ScriptedChannel
@@ -62,6 +63,7 @@ class Rooms:
     provider: Provider
     parts: ChannelParts = field(init=False)
     news: list[ChannelNews] = field(default_factory=list[ChannelNews])
+    failures: list[MentisError] = field(default_factory=list[MentisError])
     bell: Bell = field(default_factory=Bell)
 
     def hear(self, news: ChannelNews) -> None:
@@ -103,16 +105,25 @@ async def living(
     *,
     tools: Sequence[Tool] = (),
     provider: Provider | None = None,
+    fails: bool = False,
 ) -> AsyncGenerator[Rooms]:
     provider = provider or ScriptedProvider(list(replies))
     async with Agent.open(home, tools=tools, parts=Parts(provider=provider)) as agent:
         rooms = Rooms(agent, provider)
         (runner,) = agent.channels(adapters={"chat": adapter}, on_news=rooms.hear)
         rooms.parts = runner.parts
+
+        async def run() -> None:
+            try:
+                await runner.run()
+            except MentisError as error:
+                rooms.failures.append(error)
+
         async with create_task_group() as tasks:
-            tasks.start_soon(runner.run)
+            tasks.start_soon(run)
             yield rooms
             tasks.cancel_scope.cancel()
+        assert bool(rooms.failures) is fails, rooms.failures
 
 
 async def answered(home: Path, adapter: ScriptedChannel, *replies: str) -> Rooms:

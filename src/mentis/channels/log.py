@@ -19,7 +19,7 @@ from mentis.errors import BadInput, StoreDamaged
 from mentis.record.agent_record import AgentRecord
 from mentis.record.stored_turns import BROKEN
 from mentis.record.threads import CAME_TO_NOTHING, is_message
-from mentis.values.channel import RoomAnswer, RoomMessage
+from mentis.values.channel import ChannelStart, RoomAnswer, RoomMessage
 from mentis.values.entry import Draft, Entry
 from mentis.values.mark import Mark
 from mentis.values.part import MediaPart
@@ -30,6 +30,7 @@ V = TypeVar("V", bound=Value)
 KIND = "channel"
 _LOOKED_BACK = 256
 _IN, _FILE, _OUT, _ROOM, _SEEN = (f"{KIND}.{one}" for one in ("in", "file", "out", "room", "seen"))
+_CURSOR = f"{KIND}.cursor"
 # Turns that nobody wrote the message of, and that are said to people: their task in the entry.
 _BY_ITSELF = frozenset({"delivery", "afterthought_followup", "first_message", "resume"})
 
@@ -98,6 +99,8 @@ class ChannelLog:
             Mark(_FILE, f"{key}/{n}", {"data": base64.b64encode(part.data or b"").decode()})
             for n, part in enumerate(files)
         ]
+        if message.cursor:
+            marks.append(Mark(_CURSOR, self.channel, {"cursor": message.cursor}))
         self._append(self._about("received", message, session=room.session), key, marks)
         return receipt
 
@@ -216,6 +219,12 @@ class ChannelLog:
 
     def rooms(self) -> tuple[Room, ...]:
         return tuple(_read(Room, mark) for mark in self._marks(_ROOM))
+
+    def start(self) -> ChannelStart:
+        """Where the platform is to go on."""
+        mark = self._ledger.mark(self.agent, _CURSOR, self.channel)
+        cursor = str((mark.value or {}).get("cursor", "")) if mark else ""
+        return ChannelStart(cursor, tuple(room.room for room in self.rooms()))
 
     def remember_room(self, room: Room) -> None:
         """One that nothing was answered in yet, such as the owner's."""

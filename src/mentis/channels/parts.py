@@ -24,6 +24,7 @@ from .notices import notice
 from .people import session_name
 from .split import split_text
 
+_MOST_IMAGES = 10  # in one message
 ChannelEvent: TypeAlias = Literal[
     "running",
     "received",
@@ -121,10 +122,11 @@ class ChannelParts:
         """The messages that say this: as many as the platform needs for its length. It blocks."""
         abilities = self.adapter.abilities
         texts = list(split_text(text, abilities.longest))
-        shown = tuple(images) if abilities.images else ()
         if images and not abilities.images:
             texts.append(f"[{len(images)} images cannot be shown here]")
-        texts = texts or ([""] if shown else [])
+        bundles = [tuple(images[n : n + _MOST_IMAGES]) for n in range(0, len(images), _MOST_IMAGES)]
+        shown = bundles if abilities.images else []
+        told = [(piece, ()) for piece in texts] + [("", bundle) for bundle in shown]
         quiet = self.settings.quiet_left(self.record.now()) > 0
         last, order = len(texts) - 1, self.log.next_order(name)
         return [
@@ -135,14 +137,14 @@ class ChannelParts:
                     piece,
                     f"{name}/{place}",
                     reply_to="" if place else reply_to,
-                    edits=edits if not last else "",
+                    edits=edits if len(told) == 1 and piece else "",
                     buttons=buttons if place == last and abilities.buttons else (),
-                    images=shown if place == last else (),
+                    images=bundle,
                     quiet=quiet,
                 ),
                 notice=notice,
             )
-            for place, piece in enumerate(texts)
+            for place, (piece, bundle) in enumerate(told)
         ]
 
     def say(self, name: str, room: str, text: str, **facts: object) -> None:

@@ -119,7 +119,8 @@ class ChannelRunner:
 
     async def _listen(self) -> None:
         started = _Started(lambda: self.parts.tell("running"))
-        await self.parts.adapter.run(self._receiver.receive, task_status=started)
+        start = await to_thread.run_sync(self.parts.log.start)
+        await self.parts.adapter.run(self._receiver.receive, start, task_status=started)
 
 
 class _Started(TaskStatus[None]):

@@ -8,7 +8,14 @@ from typing import Protocol, TypeAlias
 from anyio import TASK_STATUS_IGNORED, Event
 from anyio.abc import TaskStatus
 
-from mentis.values.channel import ChannelAbilities, ChannelFile, RoomAnswer, RoomEvent, RoomMessage
+from mentis.values.channel import (
+    ChannelAbilities,
+    ChannelFile,
+    ChannelStart,
+    RoomAnswer,
+    RoomEvent,
+    RoomMessage,
+)
 
 Receive: TypeAlias = Callable[[RoomEvent], Awaitable[None]]
 
@@ -18,11 +25,15 @@ class ChannelAdapter(Protocol):
     def abilities(self) -> ChannelAbilities: ...
 
     async def run(
-        self, receive: Receive, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED
+        self,
+        receive: Receive,
+        start: ChannelStart,
+        *,
+        task_status: TaskStatus[None] = TASK_STATUS_IGNORED,
     ) -> None:
-        """Hand over what comes, the oldest first, until it is cancelled. The platform is told that
-        an event has arrived only after `receive` has returned: whoever is killed before gets it
-        again. ChannelFailed where the platform lets nobody in.
+        """Hand over what comes, from `start` on and the oldest first, until it is cancelled. The
+        platform is told that an event has arrived only after `receive` has returned: whoever is
+        killed before gets it again. ChannelFailed where the platform lets nobody in.
         """
         ...
 
@@ -77,7 +88,11 @@ class ScriptedChannel:
         self.say(RoomMessage(room, count, sender, text, name=sender, mentioned=True))
 
     async def run(
-        self, receive: Receive, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED
+        self,
+        receive: Receive,
+        start: ChannelStart,  # noqa: ARG002  # a script goes on by itself
+        *,
+        task_status: TaskStatus[None] = TASK_STATUS_IGNORED,
     ) -> None:
         task_status.started()
         while True:

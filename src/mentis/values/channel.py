@@ -40,6 +40,7 @@ class RoomMessage(Value):
 
     `private`: nobody but the sender and the agent is in the room. `mentioned`: it names the agent,
     or replies to it. An edit has the id of the message that it is of in `edit_of`.
+    `cursor` is from where on the platform is asked for it, and what follows it, once more.
     """
 
     room: str
@@ -54,6 +55,15 @@ class RoomMessage(Value):
     edit_of: str = ""
     time: str = ""
     files: tuple[ChannelFile, ...] = ()
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelStart(Value):
+    """Where to go on: at the `cursor` of the last message that has a receipt, in these rooms."""
+
+    cursor: str = ""
+    rooms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
