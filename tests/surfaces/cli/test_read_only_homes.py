@@ -168,6 +168,7 @@ NO_HOME = {
         "completion",
         "demo",
         "doctor",
+        "eval memory",
         "eval selection",
         "ledger auditor",
         "normalise",

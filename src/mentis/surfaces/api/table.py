@@ -78,6 +78,7 @@ NO_OPERATION: Mapping[str, str] = {
     "manifest build": f"{_MACHINE}: it embeds ahead what is else embedded when it is needed",
     "manifest check": f"{_MACHINE}: it looks at what was embedded ahead",
     "doctor": f"{_MACHINE}: it reads the logs of other programs on its disk",
+    "eval memory": _MEASURE,
     "eval run": _MEASURE,
     "eval screening": _MEASURE,
     "eval selection": _MEASURE,

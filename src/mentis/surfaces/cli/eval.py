@@ -12,6 +12,7 @@ import click
 from mentis.errors import UsageError
 
 from .eval_answers import answers_command
+from .eval_memory import memory_command
 from .eval_run import run_command
 from .eval_screening import screening_command
 from .groups import RenamedGroup
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
 
 @click.group("eval", cls=RenamedGroup)
 def eval() -> None:  # noqa: A001  # the command is called so
-    """Measure selection, screening and answers on sets of examples."""
+    """Measure selection, memory, screening and answers on sets of examples."""
 
 
 eval.add_command(screening_command)
 eval.add_command(run_command)
 eval.add_command(answers_command)
+eval.add_command(memory_command)
 
 
 _file = click.Path(exists=True, dir_okay=False, path_type=Path)
