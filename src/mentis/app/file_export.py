@@ -1,4 +1,4 @@
-"""What leaves a home as a file of another program, with what its format cannot hold."""
+"""Export from a home as a file of another program, with what its format cannot hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What SillyTavern keeps beside cards and chats: presets, personas of the user, regex scripts.
+"""Files of SillyTavern beside cards and chats: presets, personas of the user, regex scripts.
 
 docs/design/formats.md says where each field is written down.
 """

@@ -115,6 +115,7 @@ class Personas(DatabaseHolder):
 
     @property
     def home(self) -> Home:
+        """The home they are of."""
         return self._home
 
     def ids(self) -> tuple[str, ...]:
