@@ -39,10 +39,10 @@ def make_home(path: Path, **settings: str) -> Path:
     return home
 
 
-def pair_owner(home: Path, room: str = OWNER) -> None:
+def pair_owner(home: Path, room: str = OWNER, *, owner: str = OWNER) -> None:
     owners = ChannelOwners(config_folder(os.environ), home)
     code = owners.new_code("chat", datetime.now(UTC))
-    person = ChannelOwner(owner=OWNER, name="Ann", room=room)
+    person = ChannelOwner(owner=owner, name="Ann", room=room)
     assert owners.pair("chat", code, datetime.now(UTC), person=person)
 
 
