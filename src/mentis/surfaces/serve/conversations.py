@@ -19,7 +19,14 @@ from mentis.values.value import Value
 from mentis.web.agents import fresh_session, is_own_session, own_name, session_of
 from mentis.web.tokens import AccessToken
 
-from .reconcile import TurnPlan, check_last, plan_turn, spoken, spoken_here, with_call_ids
+from .reconcile import (
+    TurnPlan,
+    check_last,
+    first_words,
+    first_words_here,
+    plan_turn,
+    with_call_ids,
+)
 from .requests import ClientRequest
 
 _ANSWER_ID = re.compile(r"(resp_(\d+)_([a-z0-9][a-z0-9_-]*)_[0-9a-f]{8})([0-9a-f]{8})")
@@ -100,8 +107,8 @@ class Conversations:
                 if is_own_session(token, one.name):
                     _add(known, one.name, agent.history(session=one.name))
             self._begun.setdefault(place, known)  # another may have been first, and added to it
-        said = spoken(request.turns[:-1])
-        return sorted(self._begun[place].get(_key(said[0].words), ())) if said else []
+        said = first_words(request.turns[:-1])
+        return [] if said is None else sorted(self._begun[place].get(_key(said), ()))
 
 
 def _place(agent: Agent, token: AccessToken) -> tuple[str, str, str]:
@@ -180,10 +187,10 @@ def _plan_after_answer(request: ClientRequest, kept: Sequence[Turn]) -> TurnPlan
 
 def _add(known: dict[str, set[str]], session: str, kept: Sequence[Turn]) -> bool:
     """Whether anything was said there."""
-    said = spoken_here(kept)
-    if said:
-        known.setdefault(_key(said[0].words), set()).add(session)
-    return bool(said)
+    said = first_words_here(kept)
+    if said is not None:
+        known.setdefault(_key(said), set()).add(session)
+    return said is not None
 
 
 def _history(agent: Agent, session: str) -> Sequence[Turn]:

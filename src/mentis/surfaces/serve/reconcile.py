@@ -8,7 +8,7 @@ turns that are adopted as the client's word.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mentis.errors import BadInput
@@ -88,13 +88,29 @@ def plan_turn(asked: Sequence[Turn], kept: Sequence[Turn], *, named: bool) -> Tu
 
 def spoken(turns: Sequence[Turn]) -> list[Spoken]:
     """What was said, from turns as a client has them."""
-    return _merged((turn, place) for place, turn in enumerate(turns))
+    return [*_merged((turn, place) for place, turn in enumerate(turns))]
+
+
+def first_words(turns: Sequence[Turn]) -> str | None:
+    """What was said first, from turns as a client has them; None where nothing was."""
+    return next((one.words for one in _merged((turn, 0) for turn in turns)), None)
 
 
 def spoken_here(kept: Sequence[Turn]) -> list[Spoken]:
     """What was said and counts, from the turns of a session."""
-    numbers = [n for n in standing_numbers(kept) if kept[n].kind == "said"]
-    return _merged((kept[n], n) for n in numbers if kept[n].state not in _CAME_TO_NOTHING)
+    return [*_merged(_counting(kept))]
+
+
+def first_words_here(kept: Sequence[Turn]) -> str | None:
+    """What was said first and counts, from the turns of a session; None where nothing was."""
+    return next((one.words for one in _merged(_counting(kept))), None)
+
+
+def _counting(kept: Sequence[Turn]) -> Iterator[tuple[Turn, int]]:
+    for number in standing_numbers(kept):
+        turn = kept[number]
+        if turn.kind == "said" and turn.state not in _CAME_TO_NOTHING:
+            yield turn, number
 
 
 def shared_length(said: Sequence[Spoken], ours: Sequence[Spoken]) -> int:
@@ -167,19 +183,21 @@ def _open_ids(kept: Sequence[Turn]) -> list[str]:
     return sorted(call.id for call in open_calls(kept))
 
 
-def _merged(turns: Iterable[tuple[Turn, int]]) -> list[Spoken]:
-    merged: list[Spoken] = []
+def _merged(turns: Iterable[tuple[Turn, int]]) -> Iterator[Spoken]:
+    last: Spoken | None = None
     for turn, place in turns:
         text = "".join(turn.text.split())
         if not text and not _is_message(turn):
             continue  # calls or results alone
         broken = turn.state == "interrupted"
-        if merged and merged[-1].role == turn.role:
-            last = merged[-1]
-            merged[-1] = replace(last, words=last.words + text, end=place, broken=broken)
-        else:
-            merged.append(Spoken(turn.role, text, place, place, broken))
-    return merged
+        if last is not None and last.role == turn.role:
+            last = replace(last, words=last.words + text, end=place, broken=broken)
+            continue
+        if last is not None:
+            yield last
+        last = Spoken(turn.role, text, place, place, broken)
+    if last is not None:
+        yield last
 
 
 def _is_message(turn: Turn) -> bool:
