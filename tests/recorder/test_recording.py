@@ -160,6 +160,27 @@ def test_a_secret_that_turns_up_later_in_a_conversation_or_a_stream_is_struck_ou
     assert KEY.encode() not in everything
 
 
+def test_a_secret_that_a_model_says_in_pieces_is_struck_out_of_its_joined_words(
+    home: Path,
+) -> None:
+    bearer = [(b"authorization", f"Bearer {KEY}".encode())]
+    pieces = ["your key is ", KEY[:9], KEY[9:20], KEY[20:]]
+    told = [
+        json.dumps({"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {"content": piece}}]})
+        for piece in pieces
+    ]
+    stream = "".join(f"data: {one}\n\n" for one in (*told, "[DONE]")).encode()
+    body = json.dumps({"model": "m", "messages": [user("say it")], "stream": True}).encode()
+    call = call_copy(OPENAI, "/v1/chat/completions", body, stream, headers=bearer)
+    answer = json_object(record_calls(home, call)[-1].body["answer"])
+    kept = read_body(FileBlobs(home / "blobs"), cast("str", answer["body"])) or b""
+    assert b'"your key is [redacted]"' in kept
+    assert kept.endswith(b"data: [DONE]\n\n")
+    assert answer["redacted"]
+    assert answer["bytes"] == len(stream)
+    assert KEY[20:].encode() not in kept
+
+
 def test_a_conversation_that_only_grows_loses_nothing(home: Path) -> None:
     first = talk(user("hi"))
     # The mark moves on with the conversation, as programs do it: it is no part of the prompt.

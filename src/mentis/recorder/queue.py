@@ -20,8 +20,8 @@ from mentis.errors import MentisError
 
 from .call_copy import CallCopy
 
-_PATIENCE = 0.25  # seconds
-_PAUSE = 0.02  # seconds without a call
+_PATIENCE = 0.5  # seconds
+_PAUSE = 0.1  # seconds without a call
 _TOGETHER = 32  # calls in one transaction
 _FULL = "more calls than could be written"
 

@@ -5,6 +5,7 @@ From here on there are no secrets in it: what is read was redacted before.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
@@ -159,6 +160,12 @@ def read_call(copy: CallCopy, secrets: Iterable[str], books: KnownBodies | None 
     model = str(payload.get("model") or model_at(copy.path))
     asked = wire is not None and copy.status == 200 and bool(told)
     long_writes = long_writes_in(told) if asked else 0
+    reply = read_answer(told, wire, payload, model, known=known) if asked and wire else None
+    if wire and reply is not None and _says_secret(reply, hidden):
+        answer, told = _joined_answer(answer, told, wire, hidden)
+        reply = read_answer(told, wire, payload, model, known=known)
+        if _says_secret(reply, hidden):
+            answer = ReadBody(answer.length, left_out="a secret lies in several of its events")
     reply_id = _ID.search(told) if asked else None
     headers = _shown(copy.headers, hidden)
     return ReadCall(
@@ -171,7 +178,7 @@ def read_call(copy: CallCopy, secrets: Iterable[str], books: KnownBodies | None 
         wire=wire,
         payload=payload,
         model=model,
-        reply=read_answer(told, wire, payload, model, known=known) if asked and wire else None,
+        reply=reply,
         reply_id=reply_id[1] if reply_id else "",
         long_writes=long_writes,
         side=_side(copy, headers, payload, wire),
@@ -278,6 +285,22 @@ def _answer_body(
         text = (read.content or b"").decode("utf-8", "replace")
         told = joined_stream(text, wire) if wire else text
     return _split(read)[0], told
+
+
+def _says_secret(reply: Reply, hidden: tuple[str, ...]) -> bool:
+    """Whether one shows in what an answer comes to that showed in none of its events."""
+    given = (json.dumps(dict(one.payload), ensure_ascii=False) for one in reply.actions)
+    said = "\n".join((reply.text, reply.reasoning, *given))
+    return not is_plain(said, hidden) and _plain(said, hidden) != said
+
+
+def _joined_answer(
+    answer: ReadBody, told: str, wire: Wire, hidden: tuple[str, ...]
+) -> tuple[ReadBody, str]:
+    """With the words of neighbouring events joined, in which a secret is found."""
+    events = joined_pieces(events_of(told, wire), wire)
+    text = _plain("".join(f"data: {event}\n\n" for event in events), hidden)
+    return _split(ReadBody(answer.length, text.encode(), redacted=True))[0], text
 
 
 def _unpacked(copy: BodyCopy, headers: Headers, limit: int) -> bytes | ReadBody:
