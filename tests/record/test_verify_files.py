@@ -263,3 +263,12 @@ def test_a_file_whose_note_is_gone_is_recorded_anew(owned: Owned) -> None:
 
 def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def test_memories_on_a_server_beside_a_record_in_the_home_are_said_not_to_be_compared(
+    owned: Owned,
+) -> None:
+    appended('\n[memories]\nstore = "postgres"\n')(owned.path / SETTINGS)
+    verdict = owned.verify()
+    assert verdict.intact
+    assert any(one.startswith("memories are not compared: they are in") for one in verdict.notes)

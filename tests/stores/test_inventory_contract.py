@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from mentis.home.create import create_home
+from mentis.library.shelf import Shelf
 from mentis.ports.entries import Stamp
+from mentis.record.home_files import open_home_files
 from mentis.record.verify_inventory import InventoryCheck
+from mentis.stores.files.home import Home
 from mentis.stores.postgres.database import PostgresDatabase
 from mentis.stores.postgres.ledger import PostgresLedger
 from mentis.stores.postgres.memories import PostgresMemories
@@ -52,9 +57,9 @@ def _say(ledger: SqlLedger, stamp: Stamp, kind: str = "turn") -> None:
     ledger.append(AGENT, [Draft(kind, "runtime", {"n": 1})], stamp)
 
 
-def _checked(ledger: SqlLedger) -> InventoryCheck:
+def _checked(ledger: SqlLedger, folder: Path | None = None) -> InventoryCheck:
     with ledger.snapshot() as still:
-        check = InventoryCheck(AGENT, still)
+        check = InventoryCheck(AGENT, still, folder=folder)
         for entry in still.entries(AGENT):
             check.take(entry)
         check.compare()
@@ -98,6 +103,55 @@ def test_what_is_known_by_its_delivery_binds_nothing(
     assert [one.kind for one in ledger.entries(AGENT)] == ["turn", "window"]
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def alone(request: pytest.FixtureRequest, database: Database) -> SqlLedger:
+    """A ledger whose database notes files, too."""
+    if request.param == "sqlite":
+        return SqliteLedger(database)
+    return PostgresLedger(request.getfixturevalue("postgres"))
+
+
+def test_files_of_a_home_are_bound_in_either_database(
+    alone: SqlLedger, tmp_path: Path, stamp: Stamp
+) -> None:
+    home, shelf = create_home(tmp_path / "home"), Shelf(tmp_path / "home" / "prompts")
+    files = open_home_files(
+        Home(home), AGENT, shelf, alone, skills=lambda: None, secret=b"of the home"
+    )
+    assert files is not None
+
+    def notes() -> list[str]:
+        check = _checked(alone, home)
+        assert check.findings == []
+        return check.notes
+
+    def turn() -> list[str]:
+        files.note(lambda: b"16 bytes of salt")
+        _say(alone, stamp)
+        return [one.kind for one in alone.entries(AGENT)]
+
+    assert turn() == ["turn"]
+    (home / "profile.toml").write_text('name = "Lena"\n', encoding="utf-8")
+    assert notes() == ["profile.toml changed since it was noted first, not yet recorded"]
+    assert turn() == ["turn", KIND, "turn"]
+    (home / "profile.toml").unlink()
+    (home / "prompts").mkdir()
+    (home / "prompts" / "own.json").write_text('{"one": {}, "two": {}}', encoding="utf-8")
+    shelf.current()
+    assert notes() == [
+        "profile.toml is gone since entry 1, not yet recorded",
+        "prompts/own.json is new, not yet recorded",
+    ]
+    assert turn()[3:] == [KIND, "turn"]
+    (home / "prompts" / "own.json").write_text('{"one": {}, "two": {"a": 1}}', encoding="utf-8")
+    shelf.current()
+    changed = "prompts/own.json changed since entry 3 (`two` changed), not yet recorded"
+    assert notes() == [changed]
+    assert turn()[5:] == [KIND, "turn"]
+    assert notes() == []
+    assert turn()[7:] == ["turn"]
+
+
 def test_memories_of_an_older_schema_wait_for_the_first_entry(
     postgres_url: str, schema: str, stamp: Stamp
 ) -> None:
@@ -106,8 +160,7 @@ def test_memories_of_an_older_schema_wait_for_the_first_entry(
         memories = PostgresMemories(server)
         memories.remember(AGENT, Memory("cello", "She plays.", time=NOW))
         with server.session() as connection:
-            connection.execute("DROP TABLE inventory")
-            connection.execute("DROP TABLE inventory_lists")
+            connection.execute("DROP TABLE inventory, inventory_lists, blobs, files")
             connection.execute("UPDATE version SET number = %s", (TAKES_INVENTORY,))
     with PostgresDatabase(postgres_url, schema=older) as server:
         ledger = PostgresLedger(server)

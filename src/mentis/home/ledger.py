@@ -14,7 +14,7 @@ from mentis.stores.sqlite.ledger import SqliteLedger
 
 from .checkpoints import CheckpointedLedger
 from .identity import RECORDED, home_name
-from .server import open_postgres
+from .server import is_served, open_postgres
 from .signing import Sealing, open_sealing, refuse_swapped, remember_identity
 
 
@@ -42,7 +42,8 @@ def open_store(settings: Settings, database: Database, environ: Mapping[str, str
     chosen = settings.model.ledger
     if chosen.store == "sqlite":
         return SqliteLedger(database)
-    return PostgresLedger(open_postgres(settings, environ), beside=SqliteLedger(database).inventory)
+    beside = None if is_served(settings) else SqliteLedger(database).inventory
+    return PostgresLedger(open_postgres(settings, environ), beside=beside)
 
 
 def agents_here(

@@ -57,12 +57,21 @@ def gather_home_evidence(
     return VerifyEvidence(
         pin=replace(sealing.pin, policy=sealing.policy) if sealing else None,
         outside=(*given, *notes),
-        remarks=remarks,
+        remarks=(*remarks, *_not_compared(settings)),
         swapped=swapped_identity(home, settings, environ),
         alone=lambda: lock_changes(home, settings),
         blobs=reach_blobs(home, settings, environ),
         home=None if is_served(settings) else home.path,
+        folder=home.path,
     )
+
+
+def _not_compared(settings: Settings) -> tuple[str, ...]:
+    """Memories on a server whose record is in the home: no entry is written with them in one step,
+    and a turn does not wait for a server that may be away.
+    """
+    apart = settings.model.memories.store != "sqlite" and settings.model.ledger.store == "sqlite"
+    return (_APART,) if apart else ()
 
 
 def verified_file(
@@ -79,6 +88,10 @@ def verified_file(
     return place
 
 
+_APART = (
+    "memories are not compared: they are in PostgreSQL, and what binds them is in SQLite; with"
+    ' ledger.store = "postgres" they are bound'
+)
 _NO_KEY = f"this home has no signing key, so no checkpoints are made; {NO_PIN_HINT}"
 
 

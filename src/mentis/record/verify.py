@@ -55,7 +55,7 @@ class VerifyEvidence:
     settings name another log than the home had; `damage` is what `find_damage` found, where it was
     asked once for all agents; `beside` are the agents the caller checks as well. With `alone` those
     who are just erasing or moving are waited for, where something does not hold. `blobs` has the
-    bodies of calls, `home` the files of personas.
+    bodies of calls, `home` the files of personas, `folder` the settings, prompts and skills.
     """
 
     pin: Pin | None = None
@@ -70,6 +70,7 @@ class VerifyEvidence:
     alone: Callable[[], AbstractContextManager[None]] | None = None
     blobs: BlobStore | None = None
     home: Path | None = None
+    folder: Path | None = None
 
     def agents(self) -> frozenset[str]:
         """The agents of this home that a checkpoint tells of."""
@@ -148,6 +149,7 @@ def _verify_now(
                     agent,
                     store.inner if isinstance(store, CheckpointedLedger) else store,
                     asked.home,
+                    asked.folder,
                     partial=since is not None,
                 ),
                 InputCheck(agent, store),

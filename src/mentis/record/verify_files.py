@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,13 +22,22 @@ class FileCheck:
     """`bound` is what the entries say last of each file, by its id, and the entry that says so."""
 
     agent: str
-    inventory: SqlInventory
+    inventories: Sequence[SqlInventory]
     home: Path | None
     bound: Mapping[str, tuple[BoundItem, int]]
     noted: Mapping[str, NotedFile] = field(init=False)
 
     def __post_init__(self) -> None:
         self.noted = {} if self.inventory.is_older() else self.inventory.files(self.agent)
+
+    @property
+    def inventory(self) -> SqlInventory:
+        return self.inventories[-1]
+
+    @property
+    def _is_shared(self) -> bool:
+        """Entries that other machines wrote, each with its own notes, speak of other folders."""
+        return len(self.inventories) > 1
 
     def notes(self) -> Iterator[str]:
         if self.home is None:
@@ -40,7 +49,7 @@ class FileCheck:
         known = {one.id for one in self.noted.values()}
         spoken = self.bound.values()
         lost = [index for item, index in spoken if item.name not in known and item.leaf]
-        if lost:
+        if lost and not self._is_shared:
             told = f"{quantity(len(lost), 'file')} of the home cannot be compared with entry"
             yield f"{told} {max(lost)}: what was noted of it is gone; the next turn records it"
         files = read_home_files(Home(self.home), self.agent.rpartition("/")[2])
@@ -78,7 +87,7 @@ class FileCheck:
 
     def odd(self) -> Iterator[tuple[tuple[int, tuple[str, str]], str]]:
         """What was noted beside the record is not for an editor: it is as its entry says."""
-        for one in self.noted.values():
+        for one in () if self._is_shared else self.noted.values():
             item, index = self.bound.get(one.id, (None, -1))
             if one.bound != self.agent or (item is not None and item.leaf == one.leaf):
                 continue

@@ -44,6 +44,7 @@ class InventoryCheck:
     agent: str
     store: LedgerStore
     home: Path | None = None
+    folder: Path | None = None
     partial: bool = False  # not all entries were read
     findings: list[Finding] = field(default_factory=list[Finding])
     notes: list[str] = field(default_factory=list[str])
@@ -93,7 +94,7 @@ class InventoryCheck:
             return
         for item in self._held():
             self._look_at(item)
-        files = FileCheck(self.agent, inventories_of(self.store)[-1], self.home, self._take_files())
+        files = FileCheck(self.agent, self._inventories(), self.folder, self._take_files())
         self.notes += files.notes()
         for (index, item), message in files.odd():
             self._find(index, item, message, "edited")
