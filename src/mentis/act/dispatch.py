@@ -18,11 +18,13 @@ from anyio import (
     CancelScope,
     CapacityLimiter,
     Lock,
+    WouldBlock,
     create_task_group,
     current_time,
     get_cancelled_exc_class,
     to_thread,
 )
+from anyio.lowlevel import checkpoint_if_cancelled
 
 from mentis.errors import BadInput, Defect, MentisError, NotCanonical
 from mentis.ports.act_handler import ActHandler
@@ -101,7 +103,7 @@ NO_HOOKS = DispatchHooks()
 class _Endpoint:
     """One act at a time; `left` counts what was cut off there and goes on by itself."""
 
-    lock: Lock = field(default_factory=Lock)
+    lock: Lock = field(default_factory=partial(Lock, fast_acquire=True))
     left: AbandonedWork = field(default_factory=AbandonedWork)
 
 
@@ -334,9 +336,19 @@ class Dispatcher:
         if spec.concurrency:
             places = self._places.setdefault(spec.name, CapacityLimiter(spec.concurrency))
             places.total_tokens = spec.concurrency
-            await turn.enter_async_context(places)
+            await _take_place(turn, places)
         if not asks_agent(spec):  # it may come back here for acts of its own
-            await turn.enter_async_context(self._at_once)
+            await _take_place(turn, self._at_once)
+
+
+async def _take_place(turn: AsyncExitStack, places: CapacityLimiter) -> None:
+    """Until `turn` ends. Where one is free the event loop does not go round for it."""
+    await checkpoint_if_cancelled()
+    try:
+        places.acquire_nowait()
+    except WouldBlock:
+        await places.acquire()
+    turn.callback(places.release)
 
 
 def _lanes(ready: Sequence[tuple[Slot, ActIntent]]) -> list[list[tuple[Slot, ActIntent]]]:

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from anyio import CancelScope, Event
+from anyio.lowlevel import checkpoint_if_cancelled
 
 from mentis.errors import SessionBusy, UsageError
 
@@ -26,7 +27,10 @@ class QueuePlace:
 
     async def wait(self) -> CancelScope:
         """Until everybody who came before has gone; then what ends the answer, new each time."""
-        await self.turn.wait()
+        if self.turn.is_set():
+            await checkpoint_if_cancelled()
+        else:
+            await self.turn.wait()
         self.reading = CancelScope()
         return self.reading
 

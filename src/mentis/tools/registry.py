@@ -223,7 +223,7 @@ class AgentTools:
         the problems; a server that was given up is tried once more, each time.
         """
         if self._starting is None:
-            self._starting = Lock()
+            self._starting = Lock(fast_acquire=True)
         before = self._starts
         async with self._starting:
             if self._starts != before:
