@@ -26,6 +26,7 @@ from mentis.memories.memories import open_memories
 from mentis.prompts.personas import Personas
 from mentis.prompts.prompts import Prompts
 from mentis.settings.sources import load_settings
+from mentis.status.statuses import open_statuses
 from mentis.stores.files.home import Home, find_home
 from mentis.talk.imports import free_name, store_conversation, withdraw_conversation
 from mentis.values.cognition import REVIEW
@@ -45,9 +46,9 @@ _RECORD, _FOLDER = "import.json", "imports"
 
 @dataclass(frozen=True, slots=True)
 class HomeImport(Value):
-    """An import that was made, or taken back (`undone`); `entry` is where the record says so.
-    `files` are of the home, by their place in it; `memories` are ids, by persona, and `sessions`
-    the conversations that it made, by persona.
+    """An import that was made, or taken back (`undone`), or whose entries stay (`recorded`);
+    `entry` is where the record says so. `files` are of the home, by their place in it; `memories`
+    are ids, by persona, and `sessions` the conversations that it made, by persona.
     """
 
     number: int
@@ -119,7 +120,7 @@ def undo_import(home: str | Path, *, parts: Parts | None = None) -> HomeImport:
     """
     place = find_home(Path(home))
     with _locked(place):
-        standing = [one for one in _imports(place) if one.state != "undone"]
+        standing = [one for one in _imports(place) if one.state not in ("undone", "recorded")]
         if not standing:
             raise UsageError("there is no import to undo", hint="nothing was changed")
         with Personas.open(home, parts=parts) as personas:
@@ -205,13 +206,17 @@ def _make(
     for (persona_id, session), (_, held) in zip(made.sessions, arrival.conversations, strict=True):
         record = personas.record(persona_id)
         store_conversation(record, held, session=session, imported=made.number, source=plan.digest)
+    if arrival.windows:
+        with open_statuses(place.path, plan.persona, parts) as statuses:
+            statuses.import_history(arrival.windows)
     told: JsonObject = {"what": "import", "file": plan.file, "digest": plan.digest}
     told |= {"format": f"{plan.format} {plan.version}".strip(), "blocks": len(made.blocks)}
     told |= {"files": len(made.files), "memories": len(made.memories)}
     told |= {"sessions": len(made.sessions)} if made.sessions else {}
     who = plan.persona or personas.ids()[0]
     entry = personas.note(who, Draft("persona", "owner", {"persona": told}))
-    return _keep(place, replace(made, entry=entry, state="done"))
+    state = "recorded" if arrival.windows else "done"
+    return _keep(place, replace(made, entry=entry, state=state))
 
 
 def _make_persona(one: PersonaArrival, personas: Personas, words: str) -> None:

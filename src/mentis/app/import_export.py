@@ -26,8 +26,10 @@ def export_arrival(source: ImportSource, wish: ImportWish) -> ImportArrival | No
     names = [name for name in source.names if CONVERSATIONS.fullmatch(name)]
     if not names and (source.is_folder or source.is_zip):
         return None
-    read = source.read(lambda name: name in names) if names else {source.name: source.data}
-    documents = [read_json(data, name) for name, data in sorted(read.items())]
+    packed = source.is_zip or source.is_folder
+    read = source.read(lambda name: name in names) if packed else {source.name: source.data}
+    documents = [read_json(data, name) for name, data in sorted(read.items())] if packed else []
+    documents = documents or [source.document()]
     services = {export_service(one) for one in documents}
     if len(services) != 1 or None in services:
         return None

@@ -16,7 +16,6 @@ from mentis.exchange.agent_files import (
     read_agents,
     write_agent,
 )
-from mentis.exchange.cards import read_json
 from mentis.home.parts import Parts
 from mentis.library.changes import create_layer
 from mentis.prompts.personas import Personas
@@ -47,7 +46,7 @@ def letta_arrival(source: ImportSource, wish: ImportWish) -> ImportArrival | Non
     """What becomes of an agent file; None where it is none."""
     if source.is_zip or source.is_folder or source.data.lstrip()[:1] not in (b"{", b'"'):
         return None
-    document = agent_document(read_json(source.data, source.name))
+    document = agent_document(source.document())
     if document is None:
         return None
     agents = read_agents(document)

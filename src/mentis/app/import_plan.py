@@ -26,6 +26,8 @@ ImportFormat: TypeAlias = Literal[
     "skills",
     "chat export",
     "agent file",
+    "PersonaUI",
+    "status history",
 ]
 _NO_ID = re.compile(r"[^a-z0-9]+")
 _LONGEST_ID = 40  # so that the ids of its blocks, which begin with it, are not too long
@@ -102,7 +104,8 @@ class PersonaArrival:
 @dataclass(frozen=True, slots=True)
 class ImportArrival:
     """What is to be written, beside its plan. `files` are of the home, by their place in it;
-    `conversations` are each of the persona with that id.
+    `conversations` are each of the persona with that id; `windows` are a history of status windows
+    for its record.
     """
 
     plan: HomeImportPlan
@@ -110,6 +113,7 @@ class ImportArrival:
     blocks: Mapping[str, BlockLayer] = field(default_factory=dict[str, BlockLayer])
     files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     conversations: tuple[tuple[str, ImportedConversation], ...] = ()
+    windows: bytes = b""
 
 
 @dataclass(slots=True)

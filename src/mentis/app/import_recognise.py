@@ -25,8 +25,10 @@ from mentis.values.json import JsonObject
 from .import_card import card_draft
 from .import_chat import chat_draft, chat_persona
 from .import_export import export_arrival
+from .import_history import history_arrival
 from .import_letta import letta_arrival
 from .import_lore import add_lorebook
+from .import_personaui import personaui_arrival
 from .import_plan import (
     ArrivalDraft,
     HomeImportPlan,
@@ -44,7 +46,8 @@ _LARGEST_CARD = 20_000_000
 _KNOWN = (
     "character cards (JSON, PNG, CHARX), lorebooks (JSON); chats (JSONL), presets, personas and"
     " regex scripts of SillyTavern (JSON); exports of ChatGPT and Claude; agent files of Letta;"
-    " folders or zip files with SKILL.md, SOUL.md or AGENTS.md"
+    " histories of status windows; folders of PersonaUI; folders or zip files with SKILL.md,"
+    " SOUL.md or AGENTS.md"
 )
 
 
@@ -85,7 +88,7 @@ def _packed_card(source: ImportSource, wish: ImportWish) -> ImportArrival | None
 def _json(source: ImportSource, wish: ImportWish) -> ImportArrival | None:
     if source.is_zip or source.is_folder:
         return None
-    document = read_json(source.data, source.name)
+    document = source.document()
     if lorebook_dialect(document) is not None:
         return _book(source, cast("JsonObject", document), wish.persona)
     drafted = _tavern_draft(source, document, wish.persona)
@@ -208,9 +211,11 @@ def _take_picture(picture: bytes, draft: ArrivalDraft) -> None:
 _READERS: tuple[Callable[[ImportSource, ImportWish], ImportArrival | None], ...] = (
     _picture,
     _packed_card,
+    personaui_arrival,
     workspace_arrival,
     _chat,
     export_arrival,
     letta_arrival,
+    history_arrival,
     _json,
 )

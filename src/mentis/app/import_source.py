@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from mentis.disk.bounded import read_bounded
 from mentis.errors import BadInput
+from mentis.exchange.cards import read_json
 from mentis.library.archive.zip import Limits, pack, unpack
 from mentis.values.digest import Digest, digest
 
@@ -50,6 +51,7 @@ class ImportSource:
         self._top = ""  # the one folder that all of a zip is in
         self._left_out: dict[str, str] = {}
         self._read: dict[str, bytes] = {}
+        self._documents: list[object] = []
         self.data = b"" if self.is_folder else _file(path)
         self.is_zip = self.data.startswith(_ZIP)
         if self.is_folder:
@@ -91,6 +93,12 @@ class ImportSource:
             hint = "import it in parts"
             raise BadInput(f"{self.name} has more than {LIMITS.total_bytes} bytes", hint=hint)
         return found
+
+    def document(self) -> object:
+        """The JSON that a plain file is; read once, however many ask."""
+        if not self._documents:
+            self._documents.append(read_json(self.data, self.name))
+        return self._documents[0]
 
     def original(self) -> ImportOriginal:
         """As it came; of a folder, what was read of it, as a zip."""

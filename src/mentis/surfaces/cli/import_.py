@@ -45,9 +45,10 @@ def import_(
     What FILE is, is seen from its bytes: a character card V1, V2 or V3 as JSON, as a PNG picture or
     as CHARX; a lorebook of SillyTavern, of a card, of NovelAI, Agnai or Risu; a chat of SillyTavern
     as JSONL; its presets, regex scripts and personas of the user; the export of ChatGPT or Claude,
-    as the zip file that it comes in or the conversations.json in it; an agent of Letta (.af). FILE
-    may also be a folder, or a zip file of one: skills (SKILL.md), instructions (AGENTS.md,
-    CLAUDE.md), or an agent's workspace with a SOUL.md and what belongs to it. The plan says what
+    as the zip file that it comes in or the conversations.json in it; an agent of Letta (.af); a
+    history of status windows. FILE may also be a folder, or a zip file of one: PersonaUI, skills
+    (SKILL.md), instructions (AGENTS.md, CLAUDE.md), or an agent's workspace with a SOUL.md and what
+    belongs to it. The plan says what
     becomes what, what is not done as the other program does it, and what is only shown. It is one
     change, and --undo takes it back; the original stays in imports/ of the home. What comes so
     counts as `reference`, not as your own words, until you have read it and say `mentis persona
