@@ -5,6 +5,11 @@ messages, 100,000 memories, 5,000 blocks, 1,000 personas and 100,000 entries, ea
 once. Here all at once is measured at a tenth of that; with --full each is at its full size, which
 takes minutes to make. The gate is what shall hold; some are over it.
 
+Of 50,000 messages about 950 are told, since that is what the prompt has room for, and a small home
+of a few messages tells fewer. What is asked here is what the 49,000 cost that are not told: so a
+home with many messages is compared with a small one whose conversation is just long enough to be
+told so much of. What it costs to tell 950 messages and not 30 has a figure of its own.
+
 Memory is what a process holds for itself at the end of a turn; pages of files that it has mapped
 are the machine's, which takes them back when it wants them.
 """
@@ -18,6 +23,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
@@ -34,8 +40,11 @@ from .turn import Script, says
 QUESTION = "What did we say about the garden on day 7, and what is still to be done there?"
 MOST_MEMORY = 150_000_000
 TENTH = "a tenth of everything"
+FILLED = "a filled conversation"
 KINDS = (TENTH, "messages", "memories", "blocks", "personas", "entries", "everything")
+TOLD = 1_500  # messages: somewhat more than a prompt of the bench has room for
 TIMES_A_SMALL_HOME = 1.5  # where it is over, more is read than is told
+TIMES_A_SHORT_TALK = 3.0  # thirty times as many messages are told
 COMMANDS = {
     "chat": ["chat", QUESTION, "--session", TALK, "--persona", PERSONA],
     "compose": ["compose", QUESTION, "--session", TALK, "--persona", PERSONA],
@@ -85,7 +94,8 @@ def home(name: str) -> Path:
 def _contents(name: str) -> HomeContents:
     if name == TENTH:
         return MUCH["everything"].times(0.1)
-    return LITTLE if name == "little" else MUCH[name]
+    more = {"little": LITTLE, FILLED: replace(LITTLE, messages=TOLD)}
+    return more.get(name) or MUCH[name]
 
 
 @cache
@@ -115,7 +125,8 @@ def _as_command(what: str, name: str) -> Run:
 
 
 def _against_little(measured: Callable[[str, str], Run], what: str, name: str) -> Pair:
-    return measured(what, name), measured(what, "little")
+    fills = name != FILLED and _contents(name).messages > TOLD
+    return measured(what, name), measured(what, FILLED if fills else "little")
 
 
 def _held(name: str) -> int:
@@ -149,6 +160,13 @@ for _name in KINDS:
             rounds=3,
             slow=_slow,
         )(partial(_against_little, _as_command, _what, _name))
+for _what in ("chat", "compose"):
+    benchmark(
+        f"size/{_what}, open, {FILLED}",
+        against="a conversation of a few messages",
+        gate=TIMES_A_SHORT_TALK,
+        rounds=5,
+    )(partial(_against_little, _in_agent, _what, FILLED))
 if Path("/proc/self/status").exists():
     weight("size/held by a turn, memories", against="150 MB", gate=1, slow=True)(
         partial(_held_beyond, "memories")
