@@ -12,8 +12,8 @@ from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.record import recent_thread
 from mentis.record.agent_record import AgentRecord
-from mentis.record.recent_thread import RecentThread, read_thread
-from mentis.record.threads import told_numbers
+from mentis.record.recent_thread import RecentThread, read_thread, turns_page
+from mentis.record.threads import standing_numbers, told_numbers
 from mentis.stores.memory import LedgerInMemory
 from mentis.values.part import TextPart
 from mentis.values.turn import Turn, TurnState
@@ -41,12 +41,16 @@ def turn_of(number: int, kind: str, state: TurnState, back: int, *, erased: bool
             return Turn("assistant" if number % 2 else "user", parts, state=state)
 
 
-def read_end(turns: Sequence[Turn], room: int, before: int | None = None) -> RecentThread:
-    """With pieces of four and two turning points, as a long conversation is read."""
+def record_of(turns: Sequence[Turn]) -> AgentRecord:
     ledger = LedgerInMemory()
     for turn in turns:
         ledger.add_turn("home/ada", "main", turn)
-    record = AgentRecord("home/ada", ledger, FixedClock(), CountingIds())
+    return AgentRecord("home/ada", ledger, FixedClock(), CountingIds())
+
+
+def read_end(turns: Sequence[Turn], room: int, before: int | None = None) -> RecentThread:
+    """With pieces of four and two turning points, as a long conversation is read."""
+    record = record_of(turns)
     with patch.object(recent_thread, "_PIECE", 4), patch.object(recent_thread, "_POINTS", 2):
         return read_thread(record, "main", lambda said: room + 1 if len(said) > room else 0, before)
 
@@ -81,3 +85,25 @@ def test_a_message_that_was_said_anew_hundreds_of_times_is_told_once() -> None:
     assert read_end(talk, 1000) == RecentThread(dict(enumerate(talk)), (*range(60), 898, 899))
     assert read_end(talk, 1000, 60).told == tuple(range(60))
     assert read_end(talk, 3).earlier == 60 - len(read_end(talk, 3).told) + 2
+
+
+@given(_STEPS, st.integers(1, 9), st.booleans())
+def test_the_pages_of_a_conversation_are_all_of_it_and_know_what_was_replaced(
+    steps: Sequence[tuple[str, TurnState, int, bool]], count: int, newest: bool
+) -> None:
+    turns = [
+        turn_of(number, kind, state, back, erased=erased and kind != "said")
+        for number, (kind, state, back, erased) in enumerate(steps)
+    ]
+    record, after, shown = record_of(turns), None, list[tuple[int, Turn, bool]]()
+    while True:
+        page = turns_page(record, "main", after=after, count=count, newest=newest)
+        rows = page.turns[:: -1 if newest else 1]
+        shown += [(number, turn, number in page.standing) for number, turn in rows]
+        if not page.more:
+            break
+        assert len(rows) == count
+        after = rows[-1][0]
+    standing = standing_numbers(turns)
+    whole = [(number, turn, number in standing) for number, turn in enumerate(turns)]
+    assert shown == whole[:: -1 if newest else 1]

@@ -92,6 +92,7 @@ from mentis.ports.provider import Provider
 from mentis.ports.sense_source import SenseSource
 from mentis.record.asked_agents import asked_around
 from mentis.record.evidence import gather_evidence
+from mentis.record.recent_thread import turns_page
 from mentis.record.segments import open_segments
 from mentis.record.verify import verify_agent
 from mentis.recorder.prompt_parts import RecordedPrompts
@@ -188,7 +189,7 @@ from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, Usage
 from mentis.values.request import HistoryScope, PromptRequest, RuntimeContext
 from mentis.values.route import Route
-from mentis.values.session import AnswerVersion, Session, SessionOutline
+from mentis.values.session import AnswerVersion, Session, SessionOutline, TurnPage
 from mentis.values.surroundings import NOWHERE, Surroundings
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Degradation
@@ -427,6 +428,20 @@ class Agent:
         """The turns of a session as they are kept; what they waited for may be known since."""
         return self._parts.record.turns(checked_id(session, "session"))
 
+    def turns_page(
+        self,
+        *,
+        session: str = "main",
+        after: int | None = None,
+        count: int | None = None,
+        newest: bool = False,
+    ) -> TurnPage:
+        """So many turns of a session after a number, or with `newest` the last ones, or those
+        before a number: a page of a long conversation costs no more than a short one.
+        """
+        name, record = checked_id(session, "session"), self._parts.record
+        return turns_page(record, name, after=after, count=count, newest=newest)
+
     def last_turns(
         self, count: int, *, before: int | None = None, session: str = "main"
     ) -> tuple[tuple[int, Turn], ...]:
@@ -446,9 +461,10 @@ class Agent:
         name = checked_id(session, "session")
         return turn_entries(self._parts.record, name, numbers, before=before)
 
-    def entries(self) -> tuple[Entry, ...]:
-        """The record of this agent, oldest first."""
-        return tuple(self._parts.record.ledger.entries(self._parts.who.agent))
+    def entries(self, *, last: int | None = None) -> tuple[Entry, ...]:
+        """The record of this agent, or its last entries, oldest first."""
+        ledger, agent = self._parts.record.ledger, self._parts.who.agent
+        return tuple(ledger.entries(agent)) if last is None else ledger.latest(agent, last)
 
     def find_entry(self, index: int) -> Entry | None:
         """One entry of the record; None where there is none of that number, or it was dropped."""

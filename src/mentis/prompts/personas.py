@@ -152,7 +152,7 @@ class Personas(DatabaseHolder):
             "problem": "",
         }
         try:
-            found = self.read(persona_id)
+            found = read_persona(self._home, persona_id)  # whose id is known to be one
         except MentisError as error:
             return {**row, "problem": error.message}
         return {**row, "name": found.name, "type": found.type, "language": found.language}

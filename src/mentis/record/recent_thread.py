@@ -1,4 +1,6 @@
-"""The end of a conversation: as much of it is read as a prompt has room for, however long it is."""
+"""A piece of a conversation: as much of its end as a prompt has room for, or a page of it. However
+long it is, no more is read.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from mentis.values.session import TurnPage
 from mentis.values.turn import Turn
 
 from .agent_record import AgentRecord
-from .threads import CAME_TO_NOTHING, told_in
+from .threads import CAME_TO_NOTHING, standing_in, told_in
 
 # How many of the newest of these turns are more than a prompt has room for; 0: all are not.
 Fills: TypeAlias = Callable[[Sequence[Turn]], int]
@@ -61,6 +64,32 @@ def read_turns(record: AgentRecord, session: str, first: int, end: int) -> dict[
     if len(found) < end - first:
         found = record.turns(session)[first:end]  # which says what is wrong
     return dict(enumerate(found, first))
+
+
+def turns_page(
+    record: AgentRecord,
+    session: str,
+    *,
+    after: int | None = None,
+    count: int | None = None,
+    newest: bool = False,
+) -> TurnPage:
+    """So many turns `after` a number; with `newest` those before it, or the last ones. No others
+    are read but those that replace some. It blocks.
+    """
+    ledger, agent = record.ledger, record.agent
+    length = ledger.count_turns(agent, session)
+    if newest:
+        end = length if after is None else min(after, length)
+        first = 0 if count is None else max(0, end - count)
+    else:
+        first = 0 if after is None else min(after + 1, length)
+        end = length if count is None else min(first + count, length)
+    page = read_turns(record, session, first, end)
+    points = dict(ledger.turning_points(agent, session, length, before=length))
+    standing = standing_in(dict(sorted({**points, **page}.items())))
+    more = first > 0 if newest else end < length
+    return TurnPage(tuple(page.items()), frozenset(standing), more)
 
 
 class _TurningPoints:

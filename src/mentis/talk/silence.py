@@ -10,18 +10,21 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TypeVar, cast
 
 from anyio import create_task_group, sleep, to_thread
 
 from mentis.errors import MentisError, StoreLocked
 from mentis.home.identity import Identity
+from mentis.ports.turns import Turns
 from mentis.record.agent_record import AgentRecord
 from mentis.record.threads import is_message, standing_numbers
 from mentis.settings.sources import LiveSettings
 from mentis.turn.session_lock import is_followed
 from mentis.values.entry import Entry
 from mentis.values.measured import ClockReading, MeasuredTimeline, reading_of
+from mentis.values.memo import IdentityMemo
 from mentis.values.value import Value
 
 from .afterthought import DECISION, FOLLOWUP
@@ -30,6 +33,7 @@ from .talking import afterthought_mode
 
 T = TypeVar("T")
 _LOOKED_BACK = 256
+_COUNTED = IdentityMemo[int](64)
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -67,9 +71,16 @@ def due_afterthought_of(
 
 def count_messages(record: AgentRecord, session: str) -> int | None:
     """How many messages count in this talk; None while one of them waits for its answer."""
-    turns = record.turns(session)
-    if any(turn.state == "pending" for turn in turns):
+    ledger, agent = record.ledger, record.agent
+    if ledger.pending_turns(agent, session):
         return None
+    length = ledger.count_turns(agent, session)  # what has ended stays, so it tells all of it
+    make = partial(_count, agent, session, length)
+    return _COUNTED.remember(make, ledger, key=(agent, session, length))
+
+
+def _count(agent: str, session: str, length: int, ledger: Turns) -> int:
+    turns = ledger.turns(agent, session, before=length)
     return sum(is_message(turns[number]) for number in standing_numbers(turns))
 
 

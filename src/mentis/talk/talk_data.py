@@ -9,6 +9,7 @@ from mentis.record.threads import standing_numbers
 from mentis.turn.turn import TurnResult
 from mentis.turn.turn_data import step_data
 from mentis.values.action import Outcome
+from mentis.values.session import TurnPage
 from mentis.values.turn import Turn
 
 from .afterthought import Afterthought
@@ -21,6 +22,11 @@ def turns_data(turns: Sequence[Turn]) -> list[dict[str, object]]:
     """Every turn of a session with its number, and whether it still counts."""
     counts = set(standing_numbers(turns))
     return [{"number": n, "counts": n in counts, **to_object(t)} for n, t in enumerate(turns)]
+
+
+def page_data(page: TurnPage) -> list[dict[str, object]]:
+    """The same of a stretch of a session."""
+    return [{"number": n, "counts": n in page.standing, **to_object(t)} for n, t in page.turns]
 
 
 def title_data(made: SessionTitle) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .turn import Turn
 from .value import Value
 
 BEATS = "beats"  # the session of what it thinks in moments of its own
@@ -20,6 +21,17 @@ class SessionOutline(Value):
     begins: str = ""
     turns: int = 0
     unanswered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPage(Value):
+    """A stretch of a conversation, the oldest first, each turn with its number. Those that are
+    `standing` were not replaced by a later one; `more`: whether others follow the stretch.
+    """
+
+    turns: tuple[tuple[int, Turn], ...]
+    standing: frozenset[int] = frozenset()
+    more: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,40 @@ def test_a_conversation_is_begun_asked_again_titled_and_shown(mentis: Mentis, ho
     assert "said anew as turn 3" in verified.out
 
 
+def test_long_lists_are_shown_by_pages_and_a_program_gets_all_of_them(
+    mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mentis.surfaces.cli.pages.PAGE", 2)
+    where = ("--home", home)
+    for session in ("x1", "x2", "x3"):
+        assert mentis("chat", f"Hello {session}", "--session", session, *where).code == 0
+    assert mentis("chat", "And?", "--session", "x1", *where).code == 0
+    listed = mentis("sessions", "list", *where)
+    assert "x2" in listed.out
+    assert "x3" not in listed.out
+    assert "there are more: add --after x2" in listed.err
+    assert "x3" in mentis("sessions", "list", "--after", "x2", *where).out
+    assert len(json.loads(mentis("sessions", "list", "--json", *where).out)) == 3
+    nowhere = mentis("sessions", "list", "--after", "x9", *where)
+    assert (nowhere.code, "--after x9" in nowhere.err) == (2, True)
+    shown = mentis("sessions", "show", "x1", *where)
+    assert "Hello x1" in shown.out
+    assert "And?" not in shown.out
+    assert "there are more: add --after 1" in shown.err
+    assert "And?" in mentis("sessions", "show", "x1", "--after", "1", *where).out
+    newest = mentis("sessions", "show", "x1", "--newest", "--limit", "1", *where)
+    assert "Hello x1" not in newest.out
+    assert "there are more: add --after 3" in newest.err
+    before = mentis("sessions", "show", "x1", "--newest", "--after", "3", "--json", *where)
+    assert [turn["number"] for turn in json.loads(before.out)] == [0, 1, 2]
+    assert mentis("sessions", "show", "x1", "--after", "x", *where).code == 2
+    every = json.loads(mentis("prompts", "list", "--json", *where).out)["blocks"]
+    first, second, third = [block["id"] for block in every][:3]
+    assert f"there are more: add --after {second}" in mentis("prompts", "list", *where).err
+    after = mentis("prompts", "list", "--after", first, "--limit", "2", "--json", *where).out
+    assert [block["id"] for block in json.loads(after)["blocks"]] == [second, third]
+
+
 def test_the_scope_decides_what_is_told_of_other_conversations(
     mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

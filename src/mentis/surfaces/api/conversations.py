@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -24,9 +23,9 @@ from mentis.stores.files.home import is_id
 from mentis.talk.talk_data import (
     afterthought_data,
     live_data,
+    page_data,
     summary_data,
     title_data,
-    turns_data,
 )
 from mentis.turn.turn import TurnResult
 from mentis.turn.turn_data import turn_data
@@ -170,9 +169,16 @@ def _name_for(call: ApiCall, session: str) -> str:
     return own or ("" if is_guest(call.token) else session)
 
 
-def _session_rows(call: ApiCall, agent: Agent) -> list[dict[str, object]]:
-    rows = [(_name_for(call, one.name), one) for one in agent.sessions()]
-    return [{**to_object(one), "name": name} for name, one in rows if name]
+def _session_page(call: ApiCall, agent: Agent, query: PageQuery) -> ListPage:
+    """Only those of the page are looked into."""
+    names = {_name_for(call, one): one for one in agent.session_names()}
+    names.pop("", None)
+
+    def told(name: str) -> dict[str, object]:
+        (found,) = agent.sessions([names[name]])
+        return {**to_object(found), "name": name}
+
+    return page_of([*names], query, str, told)
 
 
 @table.get(
@@ -184,27 +190,25 @@ def _session_rows(call: ApiCall, agent: Agent) -> list[dict[str, object]]:
 async def list_sessions(call: ApiCall, query: PageQuery) -> ListPage:
     """List the conversations of a persona, the oldest first. Guests see their own."""
     agent = await call.agent()
-    rows = await to_thread.run_sync(_session_rows, call, agent)
-    return page_of(rows, query, lambda row: str(row["name"]), lambda row: row)
+    return await to_thread.run_sync(_session_page, call, agent, query)
 
 
-def find_session(call: ApiCall, agent: Agent) -> Session:
+def known_session(call: ApiCall, agent: Agent) -> str:
     wanted = session_named(call, reading=True)
-    found = next((one for one in agent.sessions() if one.name == wanted), None)
-    if found is None:
+    if wanted not in agent.session_names():
         raise RequestRefused(
             f"there is no session {call.path['session']!r}",
             hint="a session begins with the first turn in it",
             status=404,
         )
-    return found
+    return wanted
 
 
 @table.get(_SESSION, Session, guests=True, commands=("sessions list",))
 async def show_session(call: ApiCall) -> dict[str, object]:
     """One conversation in short: its title, and how many turns are kept and told."""
     agent = await call.agent()
-    found = await to_thread.run_sync(find_session, call, agent)
+    (found,) = await to_thread.run_sync(lambda: agent.sessions([known_session(call, agent)]))
     return {**to_object(found), "name": _name_for(call, found.name)}
 
 
@@ -224,17 +228,20 @@ async def list_messages(call: ApiCall, query: MessagesQuery) -> ListPage:
     """List every turn of a conversation, also what was said anew and is no longer told."""
     agent = await call.agent()
 
-    def look() -> list[dict[str, object]]:
-        rows = turns_data(agent.history(session=find_session(call, agent).name))
-        return [_for_guest(row) for row in rows] if is_guest(call.token) else rows
-
-    rows = await to_thread.run_sync(look)
     after = cursor_number(query.cursor) if query.cursor else None
-    rows = rows[::-1] if query.newest else rows
-    left = [row for row in rows if after is None or _is_after(row, after, newest=query.newest)]
-    chosen = left[: query.limit]
-    last = chosen[-1]["number"] if len(left) > query.limit else None
-    return ListPage(chosen, last if isinstance(last, int) else None)
+
+    def look() -> ListPage:
+        page = agent.turns_page(
+            session=known_session(call, agent),
+            after=after,
+            count=query.limit,
+            newest=query.newest,
+        )
+        rows = page_data(page)[:: -1 if query.newest else 1]
+        last = page.turns[0 if query.newest else -1][0] if page.more else None
+        return ListPage([_for_guest(row) for row in rows] if is_guest(call.token) else rows, last)
+
+    return await to_thread.run_sync(look)
 
 
 class SessionExportQuery(Given):
@@ -254,7 +261,7 @@ async def export_conversation(call: ApiCall, query: SessionExportQuery) -> FileA
     agent = await call.agent()
 
     def write() -> bytes:
-        name = find_session(call, agent).name
+        name = known_session(call, agent)
         parts, persona = call.desk.parts, call.persona
         made = export_session(call.home, name, persona=persona, format=query.format, parts=parts)
         return made.data
@@ -262,12 +269,6 @@ async def export_conversation(call: ApiCall, query: SessionExportQuery) -> FileA
     data = await to_thread.run_sync(write)
     ending = "md" if query.format == "markdown" else "jsonl"
     return FileAnswer(data, "application/octet-stream", f"{call.path['session']}.{ending}")
-
-
-def _is_after(row: Mapping[str, object], after: int, *, newest: bool) -> bool:
-    number = row["number"]
-    assert isinstance(number, int)  # noqa: S101  # as it is written
-    return number < after if newest else number > after
 
 
 def _for_guest(row: dict[str, object]) -> dict[str, object]:

@@ -45,5 +45,18 @@ def page_of(found: Sequence[T], limit: int | None) -> tuple[Sequence[T], bool]:
     return found[:count], count is not None and len(found) > count
 
 
+def check_unpaged(what: str, limit: int | None, after: str) -> None:
+    """Refuse what is said of a page, where there are none."""
+    if limit is not None or after:
+        raise click.UsageError(f"{what} has no pages: leave --limit and --after out")
+
+
+def names_page(names: Sequence[str], limit: int | None, after: str) -> tuple[Sequence[str], bool]:
+    """Of names in an order of their own those that are shown, and whether there are more."""
+    if after and after not in names:
+        raise click.UsageError(f"--after {after}: it is not in this list")
+    return page_of(names[names.index(after) + 1 if after else 0 :], limit)
+
+
 def rest_note(last: str) -> Note:
     return Note(f"there are more: add --after {last}, or a larger --limit")

@@ -14,6 +14,7 @@ from mentis.values.span import Span
 
 from .blocks import block_lines, token_text
 from .options import home_option, open_prompts, persona_option, route_option
+from .pages import names_page, page_options, rest_note
 from .prompts_parts import category_report, kinds_report, mode_option, part_option, part_report
 from .report import Note, Report, Text, prints_report
 from .tables import TextTable
@@ -55,10 +56,11 @@ _SHOWN = (
 
 @click.command("list", epilog="For example: mentis prompts list --category persona")
 @click.option("--category", metavar="NAME", help="Only the blocks of this category.")
+@page_options
 @home_option
 @prints_report
-def list_(category: str | None) -> Report:
-    """List every block: its order, id, target, state and origin.
+def list_(category: str | None, *, limit: int | None, after: str) -> Report:
+    """List blocks as they are ordered: each with its id, target, state and origin.
 
     `mentis prompts show ID` shows all of one; --json adds its name, category and variants.
     """
@@ -67,7 +69,11 @@ def list_(category: str | None) -> Report:
     with open_prompts() as prompts:
         loaded = prompts.loaded_library
         changed = prompts.overridden_fields()
-    blocks = [block for block in loaded.library.blocks if category in (None, block.category)]
+    found = {
+        block.id: block for block in loaded.library.blocks if category in (None, block.category)
+    }
+    names, more = names_page([*found], limit, after)
+    blocks = [found[name] for name in names]
     rows = [block_data(block, changed) for block in blocks]
 
     def text() -> Iterator[Text]:
@@ -76,6 +82,8 @@ def list_(category: str | None) -> Report:
             [_row(block, changed) for block in blocks],
             right=("order",),
         )
+        if more:
+            yield rest_note(names[-1])
         yield from _problem_lines(loaded.problems)
 
     return Report({"revision": loaded.library.revision, "blocks": rows}, text())

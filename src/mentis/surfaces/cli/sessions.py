@@ -16,6 +16,7 @@ from .acts_show import call_line, result_line
 from .groups import RenamedGroup
 from .options import Number, home_option, home_path, persona_option, route_option
 from .output import json_option, say
+from .pages import check_unpaged, most, names_page, page_options, rest_note
 from .recorded_sessions import RECORDED, list_recorded, show_recorded
 from .report import Note, Report, Text, json_wanted, prints_report
 from .tables import TextTable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from mentis.app.session_export import SessionFormat
     from mentis.values.turn import Turn, TurnOrigin
 
+_LOOKED_BACK = 1_000  # entries
 session_argument = click.argument("session", default="main", required=False)
 
 
@@ -46,16 +48,19 @@ def sessions() -> None:
 
 
 @sessions.command("list", epilog="For example: mentis sessions list --json")
+@page_options
 @persona_option
 @home_option
 @prints_report
-def list_(*, persona: str | None) -> Report:
+def list_(*, limit: int | None, after: str, persona: str | None) -> Report:
     """List the conversations of a persona, or the sessions of a recorded agent."""
     if persona is not None and persona.startswith(RECORDED):
+        check_unpaged("what was recorded of other programs", limit, after)
         return list_recorded(persona)
 
     with _opened(persona) as agent:
-        found = agent.sessions()
+        names, more = names_page(agent.session_names(), limit, after)
+        found = agent.sessions(names)
 
     def text() -> Iterator[Text]:
         if not found:
@@ -69,36 +74,56 @@ def list_(*, persona: str | None) -> Report:
             yield TextTable(
                 ("session", "title", "messages", "edited", "unanswered"), rows, right=right
             )
+            if more:
+                yield rest_note(found[-1].name)
 
     return Report(found, text())
 
 
 @sessions.command(epilog="For example: mentis sessions show main")
 @session_argument
+@click.option("--newest", is_flag=True, help="The last ones; with --after those before it.")
+@page_options
 @persona_option
 @home_option
 @prints_report
-def show(session: str, *, persona: str | None) -> Report:
-    """Show every turn of a conversation, replaced ones included.
+def show(
+    session: str, *, newest: bool, limit: int | None, after: str, persona: str | None
+) -> Report:
+    """Show the turns of a conversation by their numbers, replaced ones included.
 
     For a recorded agent (--persona recorded/NAME): every call of a session, and what it cost.
     """
     from mentis.record.asked_agents import asked_in_session
-    from mentis.record.threads import standing_numbers
-    from mentis.talk.talk_data import turns_data
+    from mentis.talk.talk_data import page_data
 
     if persona is not None and persona.startswith(RECORDED):
+        check_unpaged("what was recorded of other programs", limit, after)
         return show_recorded(persona, session)
+    if after and not after.isdecimal():
+        raise click.UsageError(f"--after {after}: it takes the number of a turn")
     with _opened(persona) as agent:
-        turns = agent.history(session=session)
-        asked = [] if json_wanted() else [*asked_in_session(agent.entries(), session)]
-    counts = set(standing_numbers(turns))
-    rows = [(str(n), t.role, _note(t, counts=n in counts), _words(t)) for n, t in _all(turns)]
-    grid = TextTable(("turn", "role", "note", "text"), rows, right=("turn",))
-    return Report(
-        turns_data(turns),
-        (grid, (Note(line) for line in asked)) if turns else Note("nothing was said yet"),
-    )
+        page = agent.turns_page(
+            session=session, after=int(after) if after else None, count=most(limit), newest=newest
+        )
+        entries = () if json_wanted() else agent.entries(last=_LOOKED_BACK)
+        asked = list(asked_in_session(entries, session))
+
+    def text() -> Iterator[Text]:
+        if not page.turns:
+            yield Note("nothing was said yet" if not after else f"nothing was said after {after}")
+            return
+        rows = [
+            (str(n), t.role, _note(t, counts=n in page.standing), _words(t)) for n, t in page.turns
+        ]
+        yield TextTable(("turn", "role", "note", "text"), rows, right=("turn",))
+        if page.more:
+            yield rest_note(str(page.turns[0 if newest else -1][0]))
+        yield from (Note(line) for line in asked)
+        if len(entries) == _LOOKED_BACK:
+            yield Note(f"agents that asked are looked for in the last {_LOOKED_BACK} entries")
+
+    return Report(page_data(page), text())
 
 
 @sessions.command(epilog='For example: mentis sessions search "the garden"')
@@ -260,10 +285,6 @@ def summarise(session: str, *, persona: str | None, route: str) -> Report:
 
 def _title_report(told: Mapping[str, object]) -> Report:
     return Report(told, str(told["title"]))
-
-
-def _all(turns: tuple[Turn, ...]) -> list[tuple[int, Turn]]:
-    return list(enumerate(turns))
 
 
 def _words(turn: Turn) -> str:
