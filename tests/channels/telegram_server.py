@@ -6,7 +6,7 @@ It keeps what is written until a later offset acknowledges it, and everything th
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 BOT = {"id": 99, "is_bot": True, "first_name": "Ada", "username": "ada_bot"}
 ANN = {"id": 42, "is_bot": False, "first_name": "Ann"}
@@ -105,7 +105,7 @@ def _ok(result: Any) -> Response:  # noqa: ANN401  # as JSON
 
 
 @asynccontextmanager
-async def served(routes: list[Route]) -> AsyncGenerator[str]:
+async def served(routes: Sequence[BaseRoute]) -> AsyncGenerator[str]:
     """Its address, while it runs."""
     config = uvicorn.Config(Starlette(routes=routes), port=0, log_level="error", lifespan="off")
     server = uvicorn.Server(config)

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import sys
 from pathlib import Path
 
 import pytest
+from anyio import fail_after, open_process
+from tests.rounds import LETTER, Rounds, calls, says, send
 
 pytest.importorskip("telegram")
 
+from mentis import create_home
+from mentis.channels.bell import Bell
 from mentis.channels.telegram import TelegramChannel
 from mentis.errors import ChannelFailed
+from mentis.homes import open_channels
 
 from .rooms import living, make_home, pair_owner
 from .telegram_server import BOB, GARDEN, TOKEN, telegram_server
@@ -82,3 +90,56 @@ async def test_a_wrong_token_ends_the_channel_and_is_not_told(tmp_path: Path) ->
             await rooms.until(lambda: bool(rooms.failures))
         assert isinstance(rooms.failures[0], ChannelFailed)
         assert "99:wrong" not in rooms.failures[0].message
+
+
+async def test_an_approval_is_a_button(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home")
+    with (home / "mentis.toml").open("a", encoding="utf-8") as file:
+        file.write('\n[acts]\nask = ["send"]\n')
+    pair_owner(home)
+    provider = Rounds(calls(LETTER), says("I asked."), says("I sent it."))
+    async with telegram_server() as (server, address):
+        adapter = TelegramChannel(address, TOKEN, poll=1)
+        async with living(home, adapter, tools=[send], provider=provider) as rooms:
+            server.write("Write to Mallory.")
+            await rooms.until(lambda: any("reply_markup" in one for one in server.sent()))
+            offer = next(one for one in server.sent() if "reply_markup" in one)
+            ((yes, no),) = json.loads(offer["reply_markup"])["inline_keyboard"]
+            assert (yes["text"], no["text"]) == ("Yes", "No")
+            server.press(yes["callback_data"], who=BOB)  # whoever it is that forwards it
+            server.press(yes["callback_data"])
+            await rooms.until(lambda: "I sent it." in [one["text"] for one in server.sent()])
+            assert len(rooms.happened("ignored")) == 1
+            await rooms.until(lambda: len(server.sent("answerCallbackQuery")) == 2)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(("channels", "run", "phone"), marks=pytest.mark.slow),
+        ("run", "--interval", "3600"),
+    ],
+)
+async def test_the_commands_answer_until_they_are_told_to_stop(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    home = Path(create_home(tmp_path / "home"))
+    text = (home / "mentis.toml").read_text(encoding="utf-8")
+    script = '[routes]\ndefault = { backend = "scripted", replies = ["Hello, Ann."] }\n'
+    (home / "mentis.toml").write_text(text.replace("[routes]\n", script), encoding="utf-8")
+    channels = open_channels(home)
+    environ = {**os.environ, "TELEGRAM_BOT_TOKEN": TOKEN, "MENTIS_HOME": str(home)}
+    async with telegram_server() as (server, address):
+        channels.add("telegram", "phone", url=address)
+        server.write(channels.pair("phone"))
+        server.write("Hello!")
+        program = [sys.executable, "-m", "mentis", *command]
+        async with await open_process(program, env=environ, stdout=None, stderr=None) as running:
+            with fail_after(60):
+                while len(server.sent()) < 2:
+                    await Bell().wait(0.05)
+            running.send_signal(signal.SIGTERM)
+            assert await running.wait() == 0
+        said = [one["text"] for one in server.sent()]
+        assert said == ["From now on I know you as my owner here.", "Hello, Ann."]
+        assert channels.status("phone").state == "paired"
