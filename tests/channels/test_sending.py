@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mentis.channels.log import ChannelLog
 from mentis.channels.split import split_text
-from mentis.errors import ChannelFailed, MentisError
+from mentis.errors import ChannelFailed, MentisError, StoreLocked
 from mentis.ports.channel_adapter import ScriptedChannel
 from mentis.values.channel import ChannelAbilities
 
@@ -90,6 +92,43 @@ async def test_two_processes_do_not_run_one_channel(tmp_path: Path) -> None:
         (second,) = rooms.agent.channels(adapters={"chat": ScriptedChannel()})
         with pytest.raises(MentisError, match="chat is run already by"):
             await second.run()
+
+
+async def test_a_store_that_is_busy_for_a_while_ends_no_channel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = make_home(tmp_path / "home")
+    pair_owner(home)
+    monkeypatch.setattr("mentis.channels.runner._AGAIN", 0.01)
+    looks, real = iter([True] * 3), ChannelLog.receipts
+
+    def busy(log: ChannelLog) -> object:
+        if next(looks, False):
+            raise StoreLocked("somebody writes")
+        return real(log)
+
+    monkeypatch.setattr(ChannelLog, "receipts", busy)
+    adapter = ScriptedChannel()
+    async with living(home, adapter, ["Hello."]) as rooms:
+        await rooms.until(lambda: len(rooms.happened("failed")) == 3)
+        adapter.say(private("Hi."))
+        await rooms.until(lambda: len(adapter.sent) == 1)
+
+
+async def test_a_record_in_postgresql_holds_the_same(tmp_path: Path, postgres_url: str) -> None:
+    home = make_home(tmp_path / "home")
+    settings = home / "mentis.toml"
+    name = f"rooms_{token_hex(4)}"
+    lines = ['store = "postgres"', f'url = "{postgres_url}"', f'schema_name = "{name}"']
+    chosen = "\n".join(["[ledger]", *lines, ""])
+    settings.write_text(settings.read_text("utf-8").replace("[ledger]\n", chosen), "utf-8")
+    pair_owner(home)
+    adapter = ScriptedChannel([private("One."), private("One."), private("Two.\x00", 2)])
+    async with living(home, adapter, ["First.", "Second."]) as rooms:
+        await rooms.until(lambda: len(adapter.sent) == 2)
+        await rooms.settled()
+        assert [one.text for one in adapter.sent] == ["First.", "Second."]
+        assert rooms.agent.verify().intact
 
 
 @given(

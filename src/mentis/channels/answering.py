@@ -30,9 +30,15 @@ class Answerer:
         self._not_before: dict[str, float] = {}
 
     async def run(self) -> None:
+        failure: MentisError | None = None
         async with create_task_group() as tasks:
-            while True:
-                await self._parts.to_answer.wait(await self._begin_due(tasks))
+            try:
+                while True:
+                    await self._parts.to_answer.wait(await self._begin_due(tasks))
+            except MentisError as error:  # as it is, and what was begun comes to its end
+                failure = error
+        if failure is not None:
+            raise failure
 
     async def _begin_due(self, tasks: TaskGroup) -> float:
         """Begin the next message of every room that is free; how long there is nothing to do."""
@@ -53,7 +59,16 @@ class Answerer:
         return due
 
     async def _answer(self, receipt: RoomReceipt) -> None:
-        failures, clock = self._failures, self._parts.record.clock
+        try:
+            await self._try(receipt)
+        except MentisError as error:  # not even that could be written: it is there still
+            self._put_off(receipt, error)
+        finally:
+            self._busy.discard(receipt.message.room)
+            self._parts.to_answer.ring()
+
+    async def _try(self, receipt: RoomReceipt) -> None:
+        failures = self._failures
         try:
             await self._answer_one(receipt)
         except UserError as error:  # the message, a setting, a budget: trying again is no use
@@ -63,15 +78,15 @@ class Answerer:
             if failures[receipt.key] >= self._parts.settings.tries:
                 await self._give_up(receipt, error, tried=True)
             else:
-                wait = _BACKOFF ** failures[receipt.key]
-                self._not_before[receipt.key] = clock.monotonic() + wait
-                self._parts.tell_of("failed", receipt.message, error.message)
+                self._put_off(receipt, error)
         except Exception as error:  # noqa: BLE001  # one message must not end all rooms, each time
             defect = Defect(f"{type(error).__name__}: {error}")
             await self._give_up(receipt, defect, tried=True)
-        finally:
-            self._busy.discard(receipt.message.room)
-            self._parts.to_answer.ring()
+
+    def _put_off(self, receipt: RoomReceipt, error: MentisError) -> None:
+        wait = _BACKOFF ** max(self._failures.get(receipt.key, 0), 1)
+        self._not_before[receipt.key] = self._parts.record.clock.monotonic() + wait
+        self._parts.tell_of("failed", receipt.message, error.message)
 
     async def _answer_one(self, receipt: RoomReceipt) -> None:
         log, message = self._log, receipt.message

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 
-from anyio import create_task_group, to_thread
+from anyio import create_task_group, sleep, to_thread
 from anyio.abc import TaskStatus
 
-from mentis.errors import MentisError, UsageError
+from mentis.errors import LeaseHeld, MentisError, StoreDown, StoreLocked, UsageError
 from mentis.ports.channel_adapter import ChannelAdapter
 from mentis.record.leases import entered
 from mentis.stores.files.channel_owners import ChannelOwners
@@ -27,6 +28,8 @@ from .following import Follower
 from .parts import ChannelAgent, ChannelNews, ChannelParts
 from .receiving import Receiver
 from .sending import Sender
+
+_AGAIN = 5.0  # seconds
 
 
 def open_runners(
@@ -104,16 +107,26 @@ class ChannelRunner:
     async def _run(self) -> None:
         failures: list[MentisError] = []
 
-        async def until_failed(work: Callable[[], Awaitable[None]]) -> None:
-            try:
-                await work()
-            except MentisError as error:  # as it is, not as one of a group
-                failures.append(error)
-                tasks.cancel_scope.cancel()
+        async def until_failed(work: Callable[[], Awaitable[None]], *, again: bool) -> None:
+            while True:
+                try:
+                    return await work()
+                except (StoreLocked, StoreDown, LeaseHeld) as error:
+                    if not again:
+                        return give_up(error)
+                    self.parts.tell("failed", reason=error.message)
+                except MentisError as error:  # as it is, not as one of a group
+                    return give_up(error)
+                await sleep(_AGAIN)  # the store is somebody else's just now: later is soon enough
+
+        def give_up(error: MentisError) -> None:
+            failures.append(error)
+            tasks.cancel_scope.cancel()
 
         async with create_task_group() as tasks:
-            for work in (self._listen, self._answerer.run, self._sender.run, self._follower.run):
-                tasks.start_soon(until_failed, work)
+            tasks.start_soon(partial(until_failed, self._listen, again=False))
+            for work in (self._answerer.run, self._sender.run, self._follower.run):
+                tasks.start_soon(partial(until_failed, work, again=True))
         if failures:
             raise failures[0]
 
