@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from .app.home_move import HomeMove, lay_out_home, move_home, move_home_back
     from .app.home_restore import RestoreResult, restore_home
     from .app.import_letta import export_agent_file
+    from .app.lore_export import export_lorebook
     from .app.persona_commits import PersonaCommits, open_persona_commits
+    from .app.persona_export import export_persona
+    from .app.preset_export import export_preset
     from .app.session_export import export_session
     from .channels.channels import Channels, ChannelStatus, open_channels
     from .home.view import ViewStatus, discard_view, pull_view, push_view, view_status
@@ -48,6 +51,9 @@ _HOMES = {
     "backup_home": "app.home_backup",
     "export_agent_file": "app.import_letta",
     "discard_view": "home.view",
+    "export_lorebook": "app.lore_export",
+    "export_persona": "app.persona_export",
+    "export_preset": "app.preset_export",
     "export_session": "app.session_export",
     "import_file": "app.home_import",
     "lay_out_home": "app.home_move",
@@ -85,6 +91,9 @@ __all__ = (
     "backup_home",
     "discard_view",
     "export_agent_file",
+    "export_lorebook",
+    "export_persona",
+    "export_preset",
     "export_session",
     "import_file",
     "lay_out_home",

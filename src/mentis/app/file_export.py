@@ -1,4 +1,4 @@
-"""Export from a home as a file of another program, with what its format cannot hold."""
+"""Files for other programs that leave a home, with what their format cannot hold."""
 
 from __future__ import annotations
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
+from mentis.codec.canon import canonical
 from mentis.codec.macros import CLOCK, expand_macros, macro_names
-from mentis.exchange.cards import Card, example_exchanges
+from mentis.exchange.cards import Card, card_data, example_exchanges
 from mentis.exchange.lorebooks import read_lorebook
+from mentis.library.block_layer import BlockLayer
 from mentis.library.changes import create_layer
+from mentis.values.digest import digest
+from mentis.values.json import JsonObject, json_object
 from mentis.values.trust import Trust
 
 from .import_lore import add_lorebook
 from .import_plan import ArrivalDraft, ImportedPart
+from .persona_pack import add_pack_blocks, is_pack, pack_fields, read_pack
 
 # What a macro is here: a placeholder of ours, filled whenever a prompt is made.
 _PLACEHOLDERS: Mapping[str, str] = {
@@ -24,6 +30,25 @@ _PLACEHOLDERS: Mapping[str, str] = {
     "isodate": "{{current_date}}",
     "weekday": "{{current_weekday}}",
     "original": "",
+}
+# What of a card stands for which fields of a persona, and for which of its blocks.
+_OWN_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "description": ("background",),
+    "personality": ("traits",),
+    "scenario": ("scenarios",),
+    "first_mes": ("greeting",),
+    "alternate_greetings": ("greetings",),
+    "mes_example": ("dialogue", "expression"),
+}
+_OWN_BLOCKS: Mapping[str, str] = {
+    "system_prompt": "instructions",
+    "post_history_instructions": "closing",
+    "depth_prompt": "note",
+    "character_book": "lore",
+}
+# The other way round; of several names that of the first.
+CARD_MACROS: Mapping[str, str] = {
+    ours: theirs for theirs, ours in reversed(_PLACEHOLDERS.items()) if ours
 }
 _TOLD_ELSEWHERE = ("description", "personality", "scenario", "mesexamples", "charprompt")
 _LONG_ALONE = "small models, with the wording compact, are told the personality instead"
@@ -41,7 +66,50 @@ def card_draft(card: Card, persona: str) -> ArrivalDraft:
         book = read_lorebook(card.book, f"{card.name} lore")
         add_lorebook(book, draft, f"{persona}-lore", persona=persona)
     _told_otherwise(card, draft)
+    held = json_object(json_object(card_data(card.document).get("extensions")).get("mentis"))
+    if is_pack(held):
+        _take_own(card, held, draft, persona)
     return draft
+
+
+def card_told(data: JsonObject) -> JsonObject:
+    """Digests of what a card tells others, to see later which of it was changed elsewhere."""
+    note = json_object(json_object(data.get("extensions")).get("depth_prompt")).get("prompt")
+    told = {name: data.get(name) for name in (*_OWN_FIELDS, *_OWN_BLOCKS)} | {"depth_prompt": note}
+    return {name: digest(canonical(value or None)) for name, value in told.items()}
+
+
+def _take_own(card: Card, held: JsonObject, draft: ArrivalDraft, persona: str) -> None:
+    """What Mentis itself wrote beside the card, where the card still says the same."""
+    data = card_data(card.document)
+    now, before = card_told(data), json_object(held.get("card"))
+    same = {name for name in now if now[name] == before.get(name)}
+    pack = read_pack(held, checked=False)
+    fields = pack_fields(pack, draft)
+    carded = {own for names in _OWN_FIELDS.values() for own in names}
+    taken = {own for name in same & _OWN_FIELDS.keys() for own in _OWN_FIELDS[name]}
+    for own in (*taken, "type"):
+        draft.fields.pop(own, None)
+    draft.fields |= {n: v for n, v in fields.items() if n in taken or n not in {*carded, "macros"}}
+    if _OWN_FIELDS.keys() <= same:
+        draft.fields["macros"] = fields.get("macros", False)
+    for name in now.keys() - same:
+        draft.lose(f"{name} of extensions.mentis", "the card was changed since; its words count")
+    mine = ArrivalDraft(losses=draft.losses)
+    add_pack_blocks(pack, mine, persona)
+    changed = {_OWN_BLOCKS[name] for name in _OWN_BLOCKS.keys() - same}
+    draft.blocks = {
+        **{n: layer for n, layer in mine.blocks.items() if _kind(n, persona, layer) not in changed},
+        **{n: layer for n, layer in draft.blocks.items() if _kind(n, persona, layer) in changed},
+    }
+    draft.add(f"extensions.mentis ({len(mine.blocks)} blocks)", "as Mentis wrote it")
+
+
+def _kind(block_id: str, persona: str, layer: BlockLayer) -> str:
+    """Which part of a card a block stands for, if any."""
+    if "keywords" in layer.meta or "lore" in cast("Sequence[object]", layer.meta.get("tags", [])):
+        return "lore"
+    return block_id.removeprefix(f"{persona}-")
 
 
 def _fields(card: Card, draft: ArrivalDraft) -> None:

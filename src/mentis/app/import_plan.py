@@ -18,6 +18,7 @@ ImportFormat: TypeAlias = Literal[
     "character card",
     "lorebook",
     "chat",
+    "persona",
     "preset",
     "user personas",
     "regex scripts",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from mentis.exchange.cards import RegexScript
 from mentis.exchange.presets import Preset, PresetPlace, PresetPrompt, UserPersona
@@ -35,9 +35,10 @@ _SETTINGS: Mapping[str, tuple[str, float | None]] = {
 def preset_draft(preset: Preset, name: str, persona: str) -> ArrivalDraft:
     """Blocks for its prompts, for one persona or for all; its numbers are shown alone."""
     draft, prefix = ArrivalDraft(), id_of(name)
+    ids = prompt_ids(preset, name)
     for number, one in enumerate(preset.prompts):
-        if one.listed and one.content.strip():
-            _prompt_block(one, number, draft, prefix=prefix, persona=persona)
+        if one.identifier in ids:
+            _prompt_block(one, number, draft, block_id=ids[one.identifier], persona=persona)
     if left := [one.name for one in preset.prompts if not one.listed and one.content.strip()]:
         draft.lose(f"prompts in no order ({len(left)})", "never told there; kept in the original")
     if preset.prefill.strip():
@@ -54,6 +55,16 @@ def preset_draft(preset: Preset, name: str, persona: str) -> ArrivalDraft:
     return draft
 
 
+def prompt_ids(preset: Preset, name: str) -> dict[str, str]:
+    """The id of the block that each prompt becomes, by its identifier."""
+    prefix, found = id_of(name), dict[str, str]()
+    for one in preset.prompts:
+        if one.listed and one.content.strip():
+            wanted = f"{prefix}-{id_of(one.name)}"[:58]
+            found[one.identifier] = _free(wanted, found.values())
+    return found
+
+
 def user_personas_draft(found: tuple[UserPersona, ...], persona: str) -> ArrivalDraft:
     """A block for each; the one that is the default there is switched on."""
     draft = ArrivalDraft()
@@ -65,7 +76,7 @@ def user_personas_draft(found: tuple[UserPersona, ...], persona: str) -> Arrival
         if not one.description.strip():
             draft.lose(f"persona {one.name!r}", "nothing is said of it but its name")
             continue
-        block_id = _free(f"you-{id_of(one.name)}", draft)
+        block_id = _free(f"you-{id_of(one.name)}", draft.blocks)
         text = block_text(one.description, draft, seed=block_id, part=f"persona {one.name!r}")
         meta: JsonObject = {"order": _ABOUT_YOU, "category": "context", "enabled": on}
         draft.blocks[block_id] = _layer(block_id, f"You as {one.name}", text, meta, persona=persona)
@@ -81,9 +92,8 @@ def show_scripts(scripts: tuple[RegexScript, ...], draft: ArrivalDraft) -> None:
 
 
 def _prompt_block(
-    one: PresetPrompt, number: int, draft: ArrivalDraft, *, prefix: str, persona: str
+    one: PresetPrompt, number: int, draft: ArrivalDraft, *, block_id: str, persona: str
 ) -> None:
-    block_id = _free(f"{prefix}-{id_of(one.name)}"[:58], draft)
     text = block_text(one.content, draft, seed=block_id, part=f"prompt {one.name!r}")
     if not text:
         draft.lose(f"prompt {one.name!r}", "nothing is left of it to tell")
@@ -106,7 +116,7 @@ def _prompt_block(
 
 
 def _prefill_block(text: str, prefix: str, persona: str, draft: ArrivalDraft) -> None:
-    block_id = _free(f"{prefix}-prefill", draft)
+    block_id = _free(f"{prefix}-prefill", draft.blocks)
     plain = block_text(text, draft, seed=block_id, part="assistant_prefill")
     meta: JsonObject = {"target": "prefill", "position": "prefill", "order": 300, "enabled": False}
     draft.blocks[block_id] = _layer(block_id, "Prefill", plain, meta, persona=persona)
@@ -136,7 +146,7 @@ def _sampling(preset: Preset, draft: ArrivalDraft) -> None:
             draft.lose(name, f"no provider here takes it; it was {value}")
 
 
-def _free(wanted: str, draft: ArrivalDraft) -> str:
-    if wanted not in draft.blocks:
+def _free(wanted: str, taken: Collection[str]) -> str:
+    if wanted not in taken:
         return wanted
-    return next(made for n in range(2, 10_000) if (made := f"{wanted}-{n}") not in draft.blocks)
+    return next(made for n in range(2, 10_000) if (made := f"{wanted}-{n}") not in taken)

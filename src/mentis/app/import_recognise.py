@@ -40,14 +40,15 @@ from .import_plan import (
 from .import_preset import preset_draft, show_scripts, user_personas_draft
 from .import_source import ImportSource
 from .import_workspace import workspace_arrival
+from .persona_pack import add_pack, is_pack, read_pack
 
 _CARD_IN_ZIP = "card.json"
 _LARGEST_CARD = 20_000_000
 _KNOWN = (
-    "character cards (JSON, PNG, CHARX), lorebooks (JSON); chats (JSONL), presets, personas and"
-    " regex scripts of SillyTavern (JSON); exports of ChatGPT and Claude; agent files of Letta;"
-    " histories of status windows; folders of PersonaUI; folders or zip files with SKILL.md,"
-    " SOUL.md or AGENTS.md"
+    "personas of Mentis, character cards (JSON, PNG, CHARX), lorebooks (JSON); chats (JSONL),"
+    " presets, personas and regex scripts of SillyTavern (JSON); exports of ChatGPT and Claude;"
+    " agent files of Letta; histories of status windows; folders of PersonaUI; folders or zip"
+    " files with SKILL.md, SOUL.md or AGENTS.md"
 )
 
 
@@ -89,6 +90,8 @@ def _json(source: ImportSource, wish: ImportWish) -> ImportArrival | None:
     if source.is_zip or source.is_folder:
         return None
     document = source.document()
+    if is_pack(document):
+        return _persona(source, cast("JsonObject", document), wish)
     if lorebook_dialect(document) is not None:
         return _book(source, cast("JsonObject", document), wish.persona)
     drafted = _tavern_draft(source, document, wish.persona)
@@ -124,6 +127,25 @@ def _card(
         shown=tuple(draft.shown),
     )
     return ImportArrival(plan, (draft.persona(chosen, name),), draft.blocks)
+
+
+def _persona(source: ImportSource, document: JsonObject, wish: ImportWish) -> ImportArrival:
+    pack, draft = read_pack(document), ArrivalDraft()
+    chosen = wish.persona or pack.id
+    add_pack(pack, draft, chosen, wish.limits)
+    if pack.picture is not None:
+        _take_picture(pack.picture, draft)
+    plan = HomeImportPlan(
+        file=source.name,
+        digest=source.original().digest,
+        format="persona",
+        version="of Mentis",
+        name=pack.name,
+        persona=chosen,
+        parts=tuple(draft.parts),
+        losses=tuple(draft.losses),
+    )
+    return ImportArrival(plan, (draft.persona(chosen, pack.name),), draft.blocks)
 
 
 def _book(source: ImportSource, document: JsonObject, persona: str) -> ImportArrival:

@@ -18,8 +18,9 @@ from mentis.errors import BadInput
 from mentis.values.json import JsonObject
 from mentis.values.persona import ExampleExchange
 from mentis.values.value import Value
+from mentis.values.written import dump
 
-from .png_text import read_texts
+from .png_text import read_texts, with_texts
 
 V2, V3 = "chara_card_v2", "chara_card_v3"
 KEYWORDS = ("ccv3", "chara")  # the newer one first
@@ -33,6 +34,11 @@ _OLD_NAMES = {
     "example_dialogue": "mes_example",
 }
 _FIELDS = ("description", "personality", "scenario", "first_mes", "mes_example")
+_NEEDED = (
+    *("name", "description", "personality", "scenario", "first_mes", "mes_example"),
+    *("creator_notes", "creator", "character_version"),
+    *("system_prompt", "post_history_instructions"),
+)
 _START = re.compile(r"^\s*<START>\s*$", re.MULTILINE | re.IGNORECASE)
 
 
@@ -131,6 +137,40 @@ def read_card(document: JsonObject) -> Card:
         book=_object(data, "character_book") or None,
         scripts=tuple(read_script(one) for one in _objects(extensions, "regex_scripts")),
         document=document,
+    )
+
+
+def card_data(document: JsonObject) -> JsonObject:
+    """The fields of a card as V2 and V3 call them; those of V1 stand at the top."""
+    if document.get("spec") in (V2, V3):
+        return dict(_object(document, "data"))
+    return {_OLD_NAMES.get(name, name): value for name, value in document.items()}
+
+
+def card_document(data: JsonObject, version: int, around: JsonObject) -> JsonObject:
+    """A card of V2 or V3 with these fields; what stood around them in another one stays."""
+    needed: JsonObject = dict.fromkeys(_NEEDED, "")
+    needed |= {"alternate_greetings": [], "tags": [], "extensions": {}}
+    rest = {name: value for name, value in around.items() if name not in ("spec", "data")}
+    if version == 3:
+        needed["group_only_greetings"] = []
+    spec = {"spec": V3 if version == 3 else V2, "spec_version": "3.0" if version == 3 else "2.0"}
+    return {**rest, **spec, "data": {**needed, **data}}
+
+
+def picture_of_card(picture: bytes, older: JsonObject, newer: JsonObject) -> bytes:
+    """The picture with the card in it, in both versions, as other programs write it."""
+    packed = {
+        "chara": base64.b64encode(dump(older)).decode(),
+        "ccv3": base64.b64encode(dump(newer)).decode(),
+    }
+    return with_texts(picture, packed)
+
+
+def example_text(exchanges: Sequence[ExampleExchange]) -> str:
+    """Exchanges as lines of a play, one scene each."""
+    return "\n".join(
+        f"<START>\n{{{{user}}}}: {one.user}\n{{{{char}}}}: {one.reply}" for one in exchanges
     )
 
 

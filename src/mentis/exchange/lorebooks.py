@@ -80,8 +80,8 @@ def lorebook_dialect(document: object) -> Dialect | None:
     return next((dialect for dialect, holds in found.items() if holds), None)
 
 
-def read_lorebook(document: JsonObject, name: str = "") -> Lorebook:
-    """The lorebook that a document holds; BadInput where it holds none."""
+def lorebook_rows(document: JsonObject) -> tuple[Dialect, JsonObject, Sequence[object]]:
+    """The dialect, the book itself, and its entries as they stand."""
     dialect = lorebook_dialect(document)
     if dialect is None:
         raise BadInput("it holds no lorebook", hint=_HINT)
@@ -94,6 +94,12 @@ def read_lorebook(document: JsonObject, name: str = "") -> Lorebook:
     rows = cast("Sequence[object]", held)
     if len(rows) > _MOST_ENTRIES:
         raise BadInput(f"the lorebook has more than {_MOST_ENTRIES} entries", hint="split it")
+    return dialect, book, rows
+
+
+def read_lorebook(document: JsonObject, name: str = "") -> Lorebook:
+    """The lorebook that a document holds; BadInput where it holds none."""
+    dialect, book, rows = lorebook_rows(document)
     called = _text(book, "name") or name or "Lorebook"
     whole = Keywords(
         (),
@@ -175,6 +181,63 @@ def _of_tavern(row: JsonObject, book: Keywords) -> LoreEntry:
         order=_number(row, "order", 100),
         losses=tuple(lost),
     )
+
+
+def world_row(entry: LoreEntry, number: int) -> JsonObject:
+    """An entry as SillyTavern keeps it in a file of its own."""
+    words = entry.keywords
+    return {
+        "uid": number,
+        "key": list(words.keys),
+        "keysecondary": list(words.secondary),
+        "comment": entry.name,
+        "content": entry.content,
+        "constant": entry.constant,
+        "vectorized": False,
+        "selective": bool(words.secondary),
+        "selectiveLogic": _LOGIC.index(words.logic),
+        "addMemo": True,
+        "order": entry.order,
+        "position": 0 if entry.before else 1,
+        "disable": not entry.enabled,
+        "excludeRecursion": not words.woken,
+        "preventRecursion": not words.wakes,
+        "probability": words.probability,
+        "useProbability": True,
+        "depth": words.depth,
+        "scanDepth": words.scan_depth,
+        "caseSensitive": words.case_sensitive,
+        "matchWholeWords": words.whole_words,
+        "sticky": words.sticky,
+        "cooldown": words.cooldown,
+        "delay": words.delay,
+        "displayIndex": number,
+    }
+
+
+def card_row(entry: LoreEntry, number: int) -> JsonObject:
+    """An entry as a card has it, with what SillyTavern keeps beside it."""
+    row = world_row(entry, number)
+    theirs = {name: own for own, name in _EXTENSIONS.items()}
+    taken = ("uid", "key", "keysecondary", "comment", "content", "constant", "order", "disable")
+    more = {theirs.get(name, name): value for name, value in row.items() if name not in taken}
+    return {
+        "id": number,
+        "keys": row["key"],
+        "secondary_keys": row["keysecondary"],
+        "name": entry.name,
+        "comment": entry.name,
+        "content": entry.content,
+        "constant": entry.constant,
+        "selective": row["selective"],
+        "insertion_order": entry.order,
+        "enabled": entry.enabled,
+        "position": "before_char" if entry.before else "after_char",
+        "use_regex": False,
+        "case_sensitive": entry.keywords.case_sensitive,
+        "priority": entry.priority,
+        "extensions": {name: value for name, value in more.items() if name != "selective"},
+    }
 
 
 # What SillyTavern keeps of an entry in the `extensions` of a card, by its own names.

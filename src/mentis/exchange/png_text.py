@@ -50,6 +50,13 @@ def with_texts(data: bytes, texts: Mapping[str, str], *, without: Iterable[str] 
     return b"".join(out)
 
 
+def plain_picture() -> bytes:
+    """A picture of one grey point, for what has to travel in one and has none."""
+    head = struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
+    parts = ((b"IHDR", head), (b"IDAT", zlib.compress(b"\x00\x80")), (b"IEND", b""))
+    return _SIGNATURE + b"".join(_chunk(kind, body) for kind, body in parts)
+
+
 def _chunk(kind: bytes, body: bytes) -> bytes:
     check = zlib.crc32(kind + body)
     return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", check)

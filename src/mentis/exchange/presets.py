@@ -94,7 +94,7 @@ def read_preset(document: JsonObject) -> Preset:
     ours = [name for name in document if name.endswith(("_prompt", "_format"))]
     reached = ("reverse_proxy", "proxy_password", "custom_url", "custom_include_headers")
     return Preset(
-        _prompts(rows, _order(document, rows)),
+        _prompts(rows, preset_order(document)),
         {n: v for n, v in numbers.items() if isinstance(v, int | float) and v is not True},
         _text(document, "assistant_prefill"),
         tuple(read_script(_object(one)) for one in _items(extensions.get("regex_scripts"))),
@@ -143,8 +143,9 @@ def read_scripts(document: object) -> tuple[RegexScript, ...]:
     return tuple(read_script(_object(one)) for one in rows)
 
 
-def _order(document: JsonObject, rows: Sequence[JsonObject]) -> Sequence[tuple[str, bool]]:
+def preset_order(document: JsonObject) -> Sequence[tuple[str, bool]]:
     """The identifiers as they are told, and whether they are switched on."""
+    rows = [_object(one) for one in _items(document.get("prompts"))]
     lists = [_object(one) for one in _items(document.get("prompt_order"))]
     by_id = {one.get("character_id"): one for one in lists if "order" in one}
     known = next((by_id[one] for one in _ORDERS if one in by_id), next(iter(by_id.values()), None))

@@ -57,6 +57,7 @@ READS: dict[str, tuple[str, ...]] = {
     "people list": ("",),
     "people show": ("Bob",),
     "persona diff": ("",),
+    "persona export": ("{out}/ada.mentis", "{out}/ada.png"),
     "persona files": ("", "memory", "soul"),
     "persona history": ("memory", "memory --diff"),
     "persona list": ("",),

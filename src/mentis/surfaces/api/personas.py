@@ -20,6 +20,7 @@ from mentis.app.home_import import (
     undo_import,
 )
 from mentis.app.persona_commits import PersonaCommits, open_persona_commits
+from mentis.app.persona_export import PersonaFormat, export_persona
 from mentis.codec.forms import to_object
 from mentis.disk.inside import inside
 from mentis.library.memory.files import MemoryChange, MemoryFile, MemoryFileWrite, PersonaMemory
@@ -33,7 +34,16 @@ from mentis.values.persona_draft import DraftKind, PersonaDraft
 
 from .conversations import agent_on
 from .missing import fits, is_there
-from .operation import ApiCall, Example, Given, ListPage, OperationTable, PageQuery, ReasonGiven
+from .operation import (
+    ApiCall,
+    Example,
+    FileAnswer,
+    Given,
+    ListPage,
+    OperationTable,
+    PageQuery,
+    ReasonGiven,
+)
 from .paging import page_of
 from .shapes import (
     DefaultPersonaAnswer,
@@ -335,7 +345,34 @@ def restore_persona_commit(call: ApiCall, body: CommitRestoreGiven) -> dict[str,
         return to_object(commits.restore(body.number))
 
 
-# Moving in
+# Moving in and out
+
+
+class PersonaExportQuery(Given):
+    """As what a persona is written."""
+
+    format: PersonaFormat = Field("mentis", description="`mentis` is all of it; others are cards.")
+    memories: bool = Field(default=False, description="Also its memories, in the format `mentis`.")
+
+
+@table.get(
+    f"{_PERSONA}/file",
+    bytes,
+    media="application/octet-stream",
+    commands=("persona export",),
+)
+def export_whole_persona(call: ApiCall, query: PersonaExportQuery) -> FileAnswer:
+    """Write a persona as one file, or as a character card that other programs read."""
+    with is_there():
+        made = export_persona(
+            call.home,
+            call.persona,
+            format=query.format,
+            memories=query.memories,
+            parts=call.desk.parts,
+        )
+    ending = {"mentis": "mentis", "card-png": "png"}.get(query.format, "json")
+    return FileAnswer(made.data, "application/octet-stream", f"{call.persona}.{ending}")
 
 
 @table.post(

@@ -11,6 +11,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from mentis.app.lore_export import LoreFormat, export_lorebook
+from mentis.app.preset_export import export_preset
 from mentis.codec.forms import to_object
 from mentis.compose.built import BuiltMessages, BuiltText
 from mentis.compose.compose import Composition
@@ -35,6 +37,7 @@ from mentis.values.keywords import LoreTrace
 from mentis.values.placeholder import Placeholder
 from mentis.web.problems import with_status
 
+from .missing import is_there
 from .operation import ApiCall, Example, FileAnswer, Given, ListPage, OperationTable, PageQuery
 from .paging import page_of
 from .shapes import (
@@ -675,6 +678,47 @@ def export_prompts(call: ApiCall, query: ExportQuery) -> FileAnswer:
     with _opened(call) as prompts:
         data = export_set(prompts.loaded_library, date=date)
     return FileAnswer(data, "application/zip", "prompts.zip")
+
+
+class LoreExportQuery(Given):
+    """Which lore, and as what."""
+
+    format: LoreFormat = Field("world", description="`world`, or `character-book` of a card.")
+    persona: str = Field("", description="Lore for this persona alone; empty: for every persona.")
+    book: str = Field("", description="Of this book alone.")
+
+
+class PresetExportQuery(Given):
+    """Whose blocks."""
+
+    persona: str = Field("", description="Blocks for this persona alone; empty: for every persona.")
+
+
+@table.get(
+    "/prompts/lorebook",
+    bytes,
+    media="application/octet-stream",
+    commands=("prompts export",),
+)
+def export_lore(call: ApiCall, query: LoreExportQuery) -> FileAnswer:
+    """Write lore as a lorebook of SillyTavern or of a card."""
+    with is_there():
+        made = export_lorebook(
+            call.home,
+            format=query.format,
+            persona=query.persona,
+            book=query.book,
+            parts=call.desk.parts,
+        )
+    return FileAnswer(made.data, "application/octet-stream", "lorebook.json")
+
+
+@table.get("/prompts/preset", bytes, media="application/octet-stream", commands=("prompts export",))
+def export_own_preset(call: ApiCall, query: PresetExportQuery) -> FileAnswer:
+    """Write the owner's blocks as a chat-completion preset of SillyTavern."""
+    with is_there():
+        made = export_preset(call.home, persona=query.persona, parts=call.desk.parts)
+    return FileAnswer(made.data, "application/octet-stream", "preset.json")
 
 
 @table.post(

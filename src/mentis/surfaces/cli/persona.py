@@ -25,6 +25,7 @@ from .options import (
 from .output import say, show_error
 from .pages import fetched, page_of, page_options, rest_note
 from .persona_commits import checkout, commit, diff, log
+from .persona_export import export
 from .persona_new import new
 from .report import (
     Note,
@@ -109,7 +110,7 @@ def show(persona_id: str | None) -> Report:
     return Report(found, (Note(str(path)), path.read_text(encoding="utf-8").rstrip("\n")))
 
 
-for _command in (new, commit, log, diff, checkout):
+for _command in (new, export, commit, log, diff, checkout):
     persona.add_command(_command)
 
 

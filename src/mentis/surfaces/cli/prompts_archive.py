@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
-from .options import home_option, open_prompts
+from .options import home_option, home_path, open_prompts
 from .prompts_change import apply
 from .report import Note, Report, prints_report
 from .tables import TextTable
@@ -20,10 +20,28 @@ if TYPE_CHECKING:
 @click.command(epilog="For example: mentis prompts export my-prompts.zip")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--no-date", is_flag=True, help="Leave the date out: the same set, the same bytes.")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["zip", "world", "character-book", "preset"]),
+    default="zip",
+    show_default=True,
+    help="All as a zip; lore as SillyTavern's world or a card's book; blocks as a preset.",
+)
+@click.option("--persona", default="", metavar="ID", help="Blocks for this persona alone.")
+@click.option("--book", default="", metavar="NAME", help="Lore of this book alone.")
 @home_option
 @prints_report
-def export(file: Path, *, no_date: bool) -> Report:
-    """Write the whole prompt set to a zip file: shipped blocks, your changes, both registries."""
+def export(file: Path, *, no_date: bool, kind: str, persona: str, book: str) -> Report:
+    """Write the whole prompt set to a zip file: shipped blocks, your changes, both registries.
+
+    With --format, a lorebook or a preset that other programs read: blocks for every persona, or
+    with --persona those for one alone. What was imported and not changed since leaves as it came.
+    """
+    if kind == "zip" and (persona or book):
+        raise click.UsageError("a zip file has all blocks: choose a --format for some of them")
+    if kind != "zip":
+        return _export_as(file, kind, persona, book)
     from mentis.disk.atomic import write_atomic
     from mentis.library.archive import export_set
     from mentis.values.digest import digest
@@ -37,6 +55,21 @@ def export(file: Path, *, no_date: bool) -> Report:
         {"file": str(file), "blocks": count, "digest": digest(data)},
         Note(f"{file}: {count} blocks, {len(data)} bytes, {digest(data)}"),
     )
+
+
+def _export_as(file: Path, kind: str, persona: str, book: str) -> Report:
+    from mentis.app.lore_export import export_lorebook
+    from mentis.app.preset_export import export_preset
+
+    from .export_file import write_export
+
+    if kind == "preset":
+        if book:
+            raise click.UsageError("a preset has no books")
+        return write_export(file, export_preset(home_path(), persona=persona))
+    chosen = cast("Literal['world', 'character-book']", kind)
+    made = export_lorebook(home_path(), format=chosen, persona=persona, book=book)
+    return write_export(file, made)
 
 
 @click.command("import", epilog="For example: mentis prompts import theirs.zip --dry-run")
