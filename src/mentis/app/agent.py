@@ -92,6 +92,7 @@ from mentis.ports.provider import Provider
 from mentis.ports.sense_source import SenseSource
 from mentis.record.asked_agents import asked_around
 from mentis.record.evidence import gather_evidence
+from mentis.record.leases import entered, leased
 from mentis.record.recent_thread import turns_page
 from mentis.record.segments import open_segments
 from mentis.record.verify import verify_agent
@@ -179,6 +180,7 @@ from mentis.values.comparison import CompareCase, ComparePlan, CompareSide, Comp
 from mentis.values.cost import CostKey, CostReport, TurnExplanation
 from mentis.values.entry import Entry, Verdict
 from mentis.values.library import Library
+from mentis.values.mark import Mark
 from mentis.values.options import CallOptions
 from mentis.values.part import MediaPart, ToolResultPart
 from mentis.values.persona import Persona
@@ -707,6 +709,30 @@ class Agent:
                     return await talk(place, partial(self._with_results, message, session, results))
             return await talk(place, await self._checked(message))  # refused at once
 
+    @asynccontextmanager
+    async def serving(self) -> AsyncGenerator[None, None]:
+        """Be the one who serves this agent, over all machines; LeaseHeld while another one does."""
+        record = self._parts.record
+        async with entered(leased(record.ledger, record.clock, record.agent, "serve")):
+            yield
+
+    async def serve(
+        self, message: Stimulus, *, session: str, settles: Mark, on_delta: OnDelta | None = None
+    ) -> TurnResult:
+        """A turn that takes a mark away in the transaction of its entry: whoever comes second finds
+        it gone, and records nothing.
+        """
+        with self._queue.join(checked_id(session, "session")) as place:
+            stimulus = await self._checked(message)
+            return await self._talk(
+                place, stimulus, on_delta=on_delta, options=None, settles=(settles,)
+            )
+
+    def stands(self, mark: Mark) -> bool:
+        """Whether such a mark is there. It blocks."""
+        record = self._parts.record
+        return record.ledger.mark(record.agent, mark.kind, mark.key) is not None
+
     def _going_on(self, session: str) -> AbstractAsyncContextManager[object]:
         """One at a time goes on with a turn of a session, over all processes."""
         return exclusive(self._parts.record, self._parts.who, f"resume.{session}")
@@ -759,12 +785,13 @@ class Agent:
         options: CallOptions | None,
         offered: tuple[ActSpec, ...] = (),
         outer: TurnContext | None = None,
+        settles: tuple[Mark, ...] = (),
     ) -> TurnResult:
         """A turn with this message, or the one that is found when nobody else is at the session."""
         parts = self._calling(options).offering(offered)
         session, tell = place.session, on_delta or _ignore
         async with self._at_turn(place) as (reading, turn):
-            parts = parts.writing(replace(turn.record, settles=parts.record.settles))
+            parts = parts.writing(replace(turn.record, settles=settles))
             found = callable(message)
             stimulus = await to_thread.run_sync(message) if found else message
             if stimulus.results:

@@ -71,6 +71,10 @@ SELECT key, content FROM revisions AS one WHERE key LIKE 'memory:%/%.md' AND num
     SELECT max(number) FROM revisions AS other WHERE other.key = one.key)
 ORDER BY key
 """
+_OCCUPIED = (
+    (b"SELECT count(*) FROM workers", "workers serve"),
+    (b"SELECT count(*) FROM inbox WHERE answer IS NULL", "messages wait in"),
+)
 _NOBODY_WRITES = "LOCK TABLE ledger, turns, marks, leases, memories, revisions, blobs, files"
 
 
@@ -168,6 +172,7 @@ def _copied_back(
     with server.session() as connection, connection.transaction():
         connection.execute(f"{_NOBODY_WRITES} IN EXCLUSIVE MODE".encode())
         _refuse_leases(connection.execute(_LEASES.encode()).fetchall(), parts)
+        _refuse_waiting(connection)
         new.unlink(missing_ok=True)
         with Database(new) as database:
             with database.write() as target:
@@ -348,6 +353,16 @@ def _refuse_leases(rows: Sequence[Row], parts: Parts) -> None:
                 f" `{row.lease.agent}` to {row.lease.purpose}",
                 hint="end it first, or wait until its lease has run out",
                 agent=row.lease.agent,
+            )
+
+
+def _refuse_waiting(connection: psycopg.Connection[Row]) -> None:
+    for statement, what in _OCCUPIED:
+        ((number,),) = connection.execute(statement).fetchall()
+        if number:
+            raise StoreLocked(
+                f"{what} this home: {number}",
+                hint="let them be answered, and end the workers: mentis workers drain --all",
             )
 
 

@@ -56,6 +56,7 @@ _TABLES = (
     _Table(_NUMBERED, ("number", "scope", "kind", "name", "salt", "leaf", "bound"), "number"),
     _Table("inventory_lists", ("digest", "items"), "digest"),
 )
+_BESIDE = ("blobs", "files", "inbox", "rings", "workers")  # of a server alone
 _BATCH = 200
 _VECTOR = _TABLES[9].columns.index("vector")
 _COUNT_ON = """
@@ -96,13 +97,13 @@ def copy_to_file(source: psycopg.Connection[Row], target: sqlite3.Connection) ->
 
 def clear_server(target: psycopg.Connection[Row]) -> None:
     """Nothing of a home is left there, but the tables."""
-    names = ", ".join((*(table.name for table in _TABLES), "blobs", "files"))
+    names = ", ".join((*(table.name for table in _TABLES), *_BESIDE))
     target.execute(f"TRUNCATE {names}".encode())
 
 
 def holds_rows(target: psycopg.Connection[Row]) -> bool:
     """Whether anything of a home is there already."""
-    names = (*(table.name for table in _TABLES), "blobs", "files")
+    names = (*(table.name for table in _TABLES), *_BESIDE)
     looks = (f"SELECT 1 FROM {name} LIMIT 1" for name in names)  # noqa: S608 - constants
     return any(target.execute(look.encode()).fetchall() for look in looks)
 

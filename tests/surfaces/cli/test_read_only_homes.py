@@ -146,7 +146,7 @@ WRITES = ASKS | {
     *(f"ledger {name}" for name in ("accept-rollback", "erase", "repair", "rotate")),
     *(f"ledger anchor {name}" for name in ("add", "push", "quorum", "remove")),
     "ledger settle-clock",
-    *("move", "view"),
+    *("move", "send", "view", "worker", "workers drain", "workers list"),
     *(f"memory {name}" for name in ("add", "forget", "import", "promote", "rebuild", "supersede")),
     *("models choose", "people rm", "people set"),
     *(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .accepted import AcceptedInMemory
 from .blobs import BlobsInMemory
+from .inbox import InboxInMemory
 from .ledger import LedgerInMemory
 from .memories import MemoriesInMemory
 from .revisions import RevisionsInMemory
@@ -12,6 +13,7 @@ from .states import StatesInMemory
 __all__ = [
     "AcceptedInMemory",
     "BlobsInMemory",
+    "InboxInMemory",
     "LedgerInMemory",
     "MemoriesInMemory",
     "RevisionsInMemory",

@@ -61,7 +61,7 @@ class PostgresDatabase:
         self._url = url
         # libpq fills in from the environment what nobody gives, and an empty password is given.
         self._given = {} if own else {"password": ""}
-        self._schema = schema
+        self._schema = self.schema = schema
         self._busy_seconds = busy_seconds
         self.where = self._name()
         self._lock = Lock()
@@ -105,6 +105,11 @@ class PostgresDatabase:
         ):
             connection.execute(_ONE_MOMENT)
             yield connection
+
+    def connect(self) -> psycopg.Connection[Row]:
+        """One of the caller's own, beside the others: to listen on. The caller closes it."""
+        with self.translate_errors():
+            return self._connect_open()
 
     @contextmanager
     def session(self) -> Generator[psycopg.Connection[Row]]:

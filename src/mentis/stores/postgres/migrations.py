@@ -225,6 +225,45 @@ _ADD_HOME = (
     "CREATE UNIQUE INDEX file_revision ON files (revision)",
 )
 
+# What waits for agents; the ring of an agent, due by the clock of the server; who serves here. That
+# a message waits is a mark as well, which goes with the entry of its turn.
+_ADD_INBOX = (
+    """
+    CREATE TABLE inbox (
+        agent TEXT COLLATE "C" NOT NULL,
+        id TEXT COLLATE "C" NOT NULL,
+        number BIGINT GENERATED ALWAYS AS IDENTITY,
+        session TEXT NOT NULL,
+        stimulus TEXT NOT NULL,
+        seal TEXT NOT NULL,
+        time TIMESTAMPTZ NOT NULL,
+        tries INTEGER NOT NULL,
+        answer TEXT,
+        PRIMARY KEY (agent, id)
+    )
+    """,
+    "CREATE INDEX inbox_waiting ON inbox (agent, number) WHERE answer IS NULL",
+    """
+    CREATE TABLE rings (
+        agent TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+        due TIMESTAMPTZ NOT NULL,
+        number BIGINT NOT NULL,
+        claim BIGINT NOT NULL,
+        claimed BOOLEAN NOT NULL
+    )
+    """,
+    "CREATE INDEX ring_due ON rings (due)",
+    """
+    CREATE TABLE workers (
+        name TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+        since TIMESTAMPTZ NOT NULL,
+        seen TIMESTAMPTZ NOT NULL,
+        serving INTEGER NOT NULL,
+        draining BOOLEAN NOT NULL
+    )
+    """,
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _CREATE_TABLES,
     _ADD_MARKS,
@@ -236,6 +275,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _NAME_AUTHORS,
     _ADD_INVENTORY,
     _ADD_HOME,
+    _ADD_INBOX,
 )
 VERSION = len(MIGRATIONS)
 LISTS_MEMORIES = MIGRATIONS.index(_LIST_MEMORIES)  # the last version without

@@ -207,6 +207,39 @@ _EXPECTED = {
         CREATE UNIQUE INDEX files_pkey USING btree (path)
         CREATE UNIQUE INDEX file_revision USING btree (revision)
     """,
+    "inbox": """
+        table
+        column agent text not null C
+        column id text not null C
+        column number bigint not null a
+        column session text not null
+        column stimulus text not null
+        column seal text not null
+        column time timestamp with time zone not null
+        column tries integer not null
+        column answer text
+        CREATE UNIQUE INDEX inbox_pkey USING btree (agent, id)
+        CREATE INDEX inbox_waiting USING btree (agent, number) WHERE (answer IS NULL)
+    """,
+    "rings": """
+        table
+        column agent text not null C
+        column due timestamp with time zone not null
+        column number bigint not null
+        column claim bigint not null
+        column claimed boolean not null
+        CREATE UNIQUE INDEX rings_pkey USING btree (agent)
+        CREATE INDEX ring_due USING btree (due)
+    """,
+    "workers": """
+        table
+        column name text not null C
+        column since timestamp with time zone not null
+        column seen timestamp with time zone not null
+        column serving integer not null
+        column draining boolean not null
+        CREATE UNIQUE INDEX workers_pkey USING btree (name)
+    """,
     "version": """
         table
         column number integer not null

@@ -86,6 +86,9 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "run": ("run", "Let an agent live: tick after tick, until you stop it."),
         "tick": ("tick", "Let an agent think for one moment, with what it senses."),
         "sense": ("sense", "Queue something for an agent to sense, and manage the queue."),
+        "worker": ("worker", "Serve the agents of a home in a database, beside other workers."),
+        "workers": ("worker", "List the workers of a home, and have some end."),
+        "send": ("worker", "Put a message into the inbox of an agent that workers serve."),
         "beat": ("beat", "Give an agent a moment of its own, and list past ones."),
     },
     "In and out": {
