@@ -72,7 +72,10 @@ SELECT key, content FROM revisions AS one WHERE key LIKE 'memory:%/%.md' AND num
 ORDER BY key
 """
 _OCCUPIED = (
-    (b"SELECT count(*) FROM workers", "workers serve"),
+    (
+        b"SELECT count(*) FROM workers WHERE seen > now() - interval '1 minute'",
+        "workers serve",
+    ),
     (b"SELECT count(*) FROM inbox WHERE answer IS NULL", "messages wait in"),
 )
 _NOBODY_WRITES = "LOCK TABLE ledger, turns, marks, leases, memories, revisions, blobs, files"

@@ -13,7 +13,7 @@ import os
 import socket
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,6 @@ from mentis.home.secret import open_secret
 from mentis.home.server import is_served, open_postgres
 from mentis.home.system import RandomIds
 from mentis.home.view import refresh
-from mentis.ledger.tenure import SECONDS
 from mentis.record.seals import is_ours, make_seal
 from mentis.settings.settings import Settings
 from mentis.settings.sources import load_settings
@@ -47,6 +46,7 @@ from .agent import Agent
 SERVED_AT_ONCE = 20  # messages of one agent, before others have their turn
 _TRIES = 3  # a message that ended so many workers is not tried again
 _POLL_SECONDS = 1.0
+_CLAIM_SECONDS = 10.0  # of a worker that is gone; the leases are what keeps two apart
 _BACK_OFF = 5.0
 _PURPOSE = b"inbox"
 
@@ -190,7 +190,7 @@ class Worker:
     async def _next(self, inbox: PostgresInbox, workers: PostgresWorkers) -> Ring | None:
         """What rings, or nothing after a while. A store that is away for a time is asked again."""
         try:
-            ring = await to_thread.run_sync(inbox.claim, SECONDS)
+            ring = await to_thread.run_sync(inbox.claim, _CLAIM_SECONDS)
             if ring is None:
                 await to_thread.run_sync(inbox.wait, _POLL_SECONDS)
                 if not await to_thread.run_sync(workers.seen, self.name, len(self._serving)):
@@ -222,8 +222,9 @@ class Worker:
     async def _kept(self, inbox: PostgresInbox, ring: Ring) -> AsyncGenerator[None]:
         async def keep() -> None:
             while True:
-                await sleep(SECONDS / 3)
-                await to_thread.run_sync(inbox.keep, ring, SECONDS)
+                await sleep(_CLAIM_SECONDS / 3)
+                with suppress(MentisError):  # the next one may get through
+                    await to_thread.run_sync(inbox.keep, ring, _CLAIM_SECONDS)
 
         async with create_task_group() as tasks:
             tasks.start_soon(keep)

@@ -1,4 +1,4 @@
-"""What waits for agents, and the bell that says so. The double is `InboxInMemory`.
+"""Messages that wait for agents, and the bell that says so. The double is `InboxInMemory`.
 
 A message is a row, and a ring of its agent, in one transaction: no one without the other.
 A ring is claimed for a while, like a lease; who claims it serves what waits there, in its order.

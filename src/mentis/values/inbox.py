@@ -1,4 +1,4 @@
-"""What is sent to agents that live elsewhere, and what came of it."""
+"""Messages to agents that workers serve, and what came of each."""
 
 from __future__ import annotations
 

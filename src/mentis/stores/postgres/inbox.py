@@ -59,6 +59,7 @@ INSERT INTO workers (name, since, seen, serving, draining) VALUES (%s, now(), no
 ON CONFLICT (name) DO UPDATE SET seen = now(), serving = excluded.serving RETURNING draining
 """
 _GONE = "DELETE FROM workers WHERE name = %s"
+_FORGOTTEN = "DELETE FROM workers WHERE seen < now() - interval '1 day'"
 _DRAIN = "UPDATE workers SET draining = TRUE WHERE name = %s RETURNING 1"
 _WORKERS = """
 SELECT name, to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
@@ -163,5 +164,7 @@ class PostgresWorkers:
         return bool(self._database.read(_DRAIN, (name,)))
 
     def all(self) -> tuple[WorkerRow, ...]:
-        """Those that were seen in the last minute, and those that went without a word before."""
+        """Those that serve, and those that went without a word in the last day."""
+        with self._database.session() as connection:
+            connection.execute(_FORGOTTEN)
         return tuple(WorkerRow(*row) for row in self._database.read(_WORKERS))
