@@ -10,7 +10,13 @@ from tests.exchange.test_agent_files import OLD
 
 from mentis import Agent, Personas, Prompts, create_home
 from mentis.errors import BadInput, PersonaError, UsageError
-from mentis.homes import export_agent_file, import_file, plan_file_import, undo_import
+from mentis.homes import (
+    export_agent_file,
+    export_persona,
+    import_file,
+    plan_file_import,
+    undo_import,
+)
 from mentis.memories.memories import Memories
 from mentis.values.trust import Trust
 
@@ -107,3 +113,10 @@ def test_a_broken_persona_in_the_file_is_refused_and_nothing_is_left(
             import_file(home, _file(tmp_path, {"agents": [agent], "blocks": []}))
     with Personas.open(home) as personas:
         assert personas.ids() == ("ada",)
+
+
+def test_an_agent_file_is_one_of_the_formats_that_a_persona_leaves_in(home: Path) -> None:
+    made = export_persona(home, "ada", format="af")
+    assert made.data == export_agent_file(home, "ada").data
+    with pytest.raises(UsageError, match="only an agent file"):
+        export_persona(home, "ada", session="main")

@@ -189,3 +189,9 @@ def test_bombs_links_and_broken_texts_do_no_harm(home: Path, tmp_path: Path) -> 
 def test_a_folder_with_nothing_known_says_what_is_known(home: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="nothing in it is recognised"):
         plan_file_import(home, _folder(tmp_path, {"readme.txt": "hello"}))
+
+
+def test_a_set_of_prompts_is_sent_to_its_own_command(home: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="a set of prompts") as refused:
+        plan_file_import(home, _zip(tmp_path, {"_meta/prompt_manifest.json": "{}", "x.json": "{}"}))
+    assert "mentis prompts import work.zip" in refused.value.hint

@@ -62,6 +62,9 @@ def recognise(source: ImportSource, wish: ImportWish) -> ImportArrival:
             hint = "leave --only out"
             raise BadInput(f"{source.name} holds no conversations to choose from", hint=hint)
         return arrival
+    if any(name.endswith("_meta/prompt_manifest.json") for name in source.names):
+        hint = f"mentis prompts import {source.name} takes it, block by block"
+        raise BadInput(f"{source.name} is a set of prompts", hint=hint)
     message = f"{source.name}: nothing in it is recognised"
     raise BadInput(message, hint=f"recognised are: {_KNOWN}")
 

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from mentis.codec.forms import to_object
 from mentis.codec.toml import read_text
-from mentis.errors import PersonaError
+from mentis.errors import PersonaError, UsageError
 from mentis.exchange.cards import (
     KEYWORDS,
     card_data,
@@ -40,6 +40,7 @@ from mentis.values.written import dump
 from .file_export import ExportDraft, FileExport
 from .home_import import standing_imports
 from .import_card import card_draft, card_told
+from .import_letta import export_agent_file
 from .import_plan import ArrivalDraft
 from .lore_export import (
     book_document,
@@ -51,7 +52,7 @@ from .lore_export import (
 )
 from .persona_pack import PersonaPack, pack_document
 
-PersonaFormat: TypeAlias = Literal["mentis", "card-v2", "card-v3", "card-png"]
+PersonaFormat: TypeAlias = Literal["mentis", "card-v2", "card-v3", "card-png", "af"]
 _PROMPTS: Mapping[str, str] = {
     "instructions": "system_prompt",
     "closing": "post_history_instructions",
@@ -66,11 +67,16 @@ def export_persona(
     *,
     format: PersonaFormat = "mentis",  # noqa: A002  # as the option is called
     memories: bool = False,
+    session: str = "",
     parts: Parts | None = None,
 ) -> FileExport:
-    """A persona as one file. `memories` are in it only where it is whole, and asked for. Nothing is
-    written.
+    """A persona as one file. `memories` are in it only where it is whole, and asked for, and what
+    was said in a `session` only in an agent file of Letta (`af`). Nothing is written.
     """
+    if session and format != "af":
+        raise UsageError("only an agent file holds a conversation", hint="use the format af")
+    if format == "af":
+        return export_agent_file(home, persona, session=session, parts=parts)
     draft = ExportDraft()
     with Personas.open(home, parts=parts) as personas:
         chosen = personas.pick(persona)

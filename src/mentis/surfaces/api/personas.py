@@ -351,8 +351,13 @@ def restore_persona_commit(call: ApiCall, body: CommitRestoreGiven) -> dict[str,
 class PersonaExportQuery(Given):
     """As what a persona is written."""
 
-    format: PersonaFormat = Field("mentis", description="`mentis` is all of it; others are cards.")
+    format: PersonaFormat = Field(
+        "mentis", description="`mentis` is all of it, `af` an agent of Letta; others are cards."
+    )
     memories: bool = Field(default=False, description="Also its memories, in the format `mentis`.")
+    session: str = Field(
+        "", max_length=64, description="Also this conversation, in the format `af`."
+    )
 
 
 @table.get(
@@ -369,9 +374,10 @@ def export_whole_persona(call: ApiCall, query: PersonaExportQuery) -> FileAnswer
             call.persona,
             format=query.format,
             memories=query.memories,
+            session=query.session,
             parts=call.desk.parts,
         )
-    ending = {"mentis": "mentis", "card-png": "png"}.get(query.format, "json")
+    ending = {"mentis": "mentis", "card-png": "png", "af": "af"}.get(query.format, "json")
     return FileAnswer(made.data, "application/octet-stream", f"{call.persona}.{ending}")
 
 

@@ -70,7 +70,8 @@ def import_(
 
 
 def _plan_text(plan: HomeImportPlan) -> Iterator[Text]:
-    yield Note(f"{plan.file}: {plan.format} {plan.version}, {plan.name}")
+    kind = f"{plan.format} {plan.version}".strip()
+    yield Note(f"{plan.file}: {kind}, {plan.name}")
     rows = [(one.part, one.becomes, one.trust, one.note) for one in plan.parts]
     yield TextTable(("part", "becomes", "trust", "note"), rows)
     for loss in plan.losses:
