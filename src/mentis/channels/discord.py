@@ -38,7 +38,7 @@ from mentis.values.channel import (
 from mentis.values.request import ReplyTo
 
 _FILES = ("cdn.discordapp.com", "media.discordapp.net")
-_AGAIN, _BACKLOG = 5.0, 500
+_AGAIN = 5.0
 _NONCE = 24  # characters; it may have 25
 
 
@@ -142,7 +142,7 @@ class DiscordChannel:
             try:
                 channel = await self._room(room)
                 after = discord.Object(int(start.cursor))
-                async for one in channel.history(after=after, oldest_first=True, limit=_BACKLOG):
+                async for one in channel.history(after=after, oldest_first=True, limit=None):
                     message = self._message(one)
                     found += [message] if message is not None else []
             except (discord.HTTPException, ChannelFailed):

@@ -50,7 +50,7 @@ from mentis.values.channel import (
 from mentis.values.request import ReplyTo
 
 _POLL, _SECONDS, _AGAIN = 30, 60.0, 5.0
-_PAGES, _PAGE = 20, 100  # how far it is gone back in a room after a long silence
+_PAGE = 100  # messages of a room that are asked for at a time
 _FILTER: dict[str, Any] = {"room": {"timeline": {"limit": _PAGE}}, "presence": {"types": []}}
 _NOBODY = ("M_UNKNOWN_TOKEN", "M_MISSING_TOKEN", "M_USER_DEACTIVATED", "M_FORBIDDEN")
 
@@ -154,14 +154,12 @@ class MatrixChannel:
         """What was said in a room, also where the server left out the beginning of it."""
         events: list[Event] = [*cast("list[Event]", timeline.events)]
         place = timeline.prev_batch
-        for _ in range(_PAGES if timeline.limited else 0):
+        while timeline.limited and place:
             page = await self._client.room_messages(room, place, end=since, limit=_PAGE)
             if not isinstance(page, RoomMessagesResponse) or not page.chunk:
                 break
             events[:0] = [one for one in reversed(page.chunk) if isinstance(one, Event)]
             place = page.end
-            if not place:
-                break
         return events
 
     async def _message(self, room: MatrixRoom, event: Event, since: str) -> RoomMessage | None:

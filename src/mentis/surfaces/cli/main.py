@@ -94,7 +94,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "In and out": {
         "import": (
             "import_",
-            "Move in from another program: cards, lorebooks and chats become yours here.",
+            "Move in from another program: what you had there becomes yours here.",
         ),
         "doctor": ("doctor", "Read logs of other programs: what costs, and what to change."),
         "backup": ("backup", "Add a backup of a home to a file, while everything runs."),
