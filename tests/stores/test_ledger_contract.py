@@ -185,6 +185,29 @@ def test_the_last_of_one_kind_are_found_whatever_stands_between(
     assert ledger.latest("ada", 9, kind="turn") == (made[22],)
 
 
+def test_the_last_of_one_kind_are_those_that_are_there_however_often_they_are_asked_for(
+    ledger: LedgerStore, stamp: Stamp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("mentis.stores.sql_ledger", "mentis.stores.memory.ledger"):
+        monkeypatch.setattr(f"{module}.LOOKED_BACK", 7)
+    made = list[Entry]()
+    for kinds in (
+        ["act"] * 9,
+        ["turn", "act"],
+        ["turn"],
+        ["act"] * 5,
+        ["act"],
+        ["act"] * 9,
+        ["turn"],
+    ):
+        drafts = [Draft(kind, "test", {"n": 1}) for kind in kinds]
+        made += ledger.append("ada", drafts, stamp)
+        for kind in ("turn", "act"):
+            expected = tuple(entry for entry in made[-7:] if entry.kind == kind)
+            for count in (9, 1, 2):
+                assert ledger.latest("ada", count, kind=kind) == expected[-count:]
+
+
 def test_an_entry_is_found_by_its_index_and_by_its_delivery(
     ledger: LedgerStore, stamp: Stamp
 ) -> None:

@@ -41,7 +41,9 @@ T = TypeVar("T")
 
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM ledger WHERE agent = ?"  # noqa: S608 - constants
 # No index helps here: it would be one more page for every sync to write.
-_OF_KIND = " AND idx > (SELECT max(idx) FROM ledger WHERE agent = ?) - ? AND kind = ?"
+_OF_KIND = """
+ AND idx > (SELECT max(idx) FROM ledger WHERE agent = ?) - ? AND idx >= ? AND kind = ?
+"""
 _ERASE = "UPDATE ledger SET body = ?, salts = ?, delivery = ? WHERE agent = ? AND idx = ?"
 _GOING = "FROM ledger WHERE agent = ? AND idx < ?"
 _DROP = (
@@ -175,6 +177,8 @@ class SqlLedger:
         self._beside = beside
         self._remains: tuple[str, ...] = ()
         self._talk = TurnReader(engine.read)
+        # By agent and kind, where those begin that are looked for; what an entry is never changes.
+        self._first_of_kind: dict[tuple[str, str], int] = {}
 
     def append(
         self,
@@ -363,10 +367,26 @@ class SqlLedger:
     def latest(self, agent: str, count: int, *, kind: str = "") -> tuple[Entry, ...]:
         if count <= 0:
             return ()
-        where: tuple[object, ...] = (agent, agent, LOOKED_BACK, kind) if kind else (agent,)
-        chosen = f"{SELECT}{_OF_KIND}" if kind else SELECT
-        rows = self._engine.read(f"{chosen} ORDER BY idx DESC LIMIT ?", (*where, count))
+        if kind:
+            return self._latest_of_kind(agent, count, kind)
+        rows = self._engine.read(f"{SELECT} ORDER BY idx DESC LIMIT ?", (agent, count))
         return tuple(map(to_entry, reversed(rows)))
+
+    def _latest_of_kind(self, agent: str, count: int, kind: str) -> tuple[Entry, ...]:
+        """Where fewer are found than are asked for, there are none before them as far as one looks
+        back: nobody walks through these again.
+        """
+        statement = f"{SELECT}{_OF_KIND} ORDER BY idx DESC LIMIT ?"
+        first = self._first_of_kind.pop((agent, kind), 0)
+        rows = self._engine.read(statement, (agent, agent, LOOKED_BACK, first, kind, count))
+        if first and not rows:
+            return self._latest_of_kind(agent, count, kind)
+        found = tuple(map(to_entry, reversed(rows)))
+        if found and len(found) < count:
+            first = found[0].index
+        if first:
+            self._first_of_kind[agent, kind] = first
+        return found
 
     def last_of(
         self, agent: str, kinds: Collection[str], fields: Collection[str], *, before: int
