@@ -88,7 +88,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "sense": ("sense", "Queue something for an agent to sense, and manage the queue."),
         "worker": ("worker", "Serve the agents of a home in a database, beside other workers."),
         "workers": ("worker", "List the workers of a home, and have some end."),
-        "send": ("worker", "Put a message into the inbox of an agent that workers serve."),
+        "send": (
+            "worker",
+            "Put a message into the inbox of an agent that workers serve, as the owner's own words.",
+        ),
         "beat": ("beat", "Give an agent a moment of its own, and list past ones."),
     },
     "In and out": {
