@@ -90,7 +90,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "workers": ("worker", "List the workers of a home, and have some end."),
         "send": (
             "worker",
-            "Put a message into the inbox of an agent that workers serve, as the owner's own words.",
+            "Put a message of the owner into the inbox of an agent that workers serve.",
         ),
         "beat": ("beat", "Give an agent a moment of its own, and list past ones."),
     },
@@ -102,7 +102,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "doctor": ("doctor", "Read logs of other programs: what costs, and what to change."),
         "backup": ("backup", "Add a backup of a home to a file, while everything runs."),
         "restore": ("backup", "Turn a backup into a home: a new one, or in its old place."),
-        "move": ("move", "Move a home into a PostgreSQL database, whole, and back."),
+        "move": ("move", "Move a home into a PostgreSQL database, or back."),
         "view": ("move", "Exchange the files of a home in a database with its folder."),
         "adopt": ("adopt", "Turn a copy into a home of its own, with a new log and key."),
     },

@@ -67,7 +67,7 @@ def workers() -> None:
 @home_option
 @prints_report
 def list_() -> Report:
-    """Show which processes serve this home, how long ago each was seen, and what waits."""
+    """Show which processes serve this home, and what waits."""
     from mentis.app.worker import Mailbox
 
     with Mailbox.open(home_path(), call_parts()) as mailbox:
@@ -114,7 +114,7 @@ def drain(names: tuple[str, ...], *, every: bool) -> Report:
 def send(
     text: str, *, session: str, delivery: str, wait: float | None, persona: str | None
 ) -> Report:
-    """Put a message into the inbox of an agent that workers serve, as the owner's own words.
+    """Put a message of the owner into the inbox of an agent that workers serve.
 
     Exit code 1 when there is no answer in time, or none can be had.
     """
