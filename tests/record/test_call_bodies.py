@@ -132,3 +132,17 @@ def test_what_a_body_repeats_is_not_read_again() -> None:
     assert "c" * 300 in fresh
     assert "a" * 300 not in fresh
     assert "b" * 300 not in fresh
+
+
+def test_a_list_goes_on_where_another_began_alike_as_if_it_were_read_alone() -> None:
+    said = [{"role": "user", "content": f"so {n}"} for n in range(4)]
+    marked = {**said[2], "mark": True}
+    known = KnownBlocks()
+    for items in (said[:2], said, [*said[:2], marked, said[3]], said[:1], [], [*said, 5], [1, 23]):
+        for text in (json.dumps({"messages": items}), json.dumps({"a": 1, "messages": items})):
+            split, alone = split_body(text, known), split_body(text)
+            assert (split.payload, split.blocks) == (alone.payload, alone.blocks)
+            known.learn(split)
+    assert split_body('{"messages": [1, 234]}', known).payload == {"messages": [1, 234]}
+    going_on = split_body(json.dumps({"messages": [*said, {"role": "user"}]}), known)
+    assert "so 3" not in "".join(block.text for block, _ in going_on.fresh)

@@ -35,7 +35,7 @@ from mentis.values.entry import Entry
 from mentis.values.json import json_object
 from mentis.values.reply import Usage
 
-from .foreign import BEGAN, OPENAI, anthropic_call, call_copy, model, user
+from .foreign import ANTHROPIC, BEGAN, OPENAI, anthropic_call, call_copy, model, user
 
 KEY = "sk-ant-0123456789abcdefghij"
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -179,6 +179,41 @@ def test_a_secret_that_a_model_says_in_pieces_is_struck_out_of_its_joined_words(
     assert answer["redacted"]
     assert answer["bytes"] == len(stream)
     assert KEY[20:].encode() not in kept
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "event"),
+    [
+        (
+            OPENAI,
+            "/v1/responses",
+            {"type": "response.output_text.delta", "output_index": 0, "content_index": 0},
+        ),
+        (ANTHROPIC, "/v1/messages", {"type": "content_block_delta", "index": 0}),
+    ],
+)
+def test_a_secret_in_pieces_is_struck_out_of_the_other_formats_too(
+    home: Path, target: CallTarget, path: str, event: dict[str, Any]
+) -> None:
+    pieces = ["your key is ", KEY[:9], KEY[9:20], KEY[20:]]
+    anthropic = target is ANTHROPIC
+    deltas = [{"type": "text_delta", "text": one} if anthropic else one for one in pieces]
+    begin: list[dict[str, Any]] = []
+    if anthropic:
+        block = {"type": "text", "text": ""}
+        begin = [{"type": "content_block_start", "index": 0, "content_block": block}]
+    events = [*begin, *({**event, "delta": one} for one in deltas)]
+    stream = "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events)
+    field = "messages" if anthropic else "input"
+    body = json.dumps({"model": "m", field: [user("say it")], "stream": True}).encode()
+    headers = [(b"authorization", f"Bearer {KEY}".encode())]
+    call = call_copy(target, path, body, stream.encode(), headers=headers)
+    answer = json_object(record_calls(home, call)[-1].body["answer"])
+    kept = read_body(FileBlobs(home / "blobs"), cast("str", answer["body"])) or b""
+    assert b'"your key is [redacted]"' in kept
+    assert answer["redacted"]
+    everything = b"".join(one.read_bytes() for one in home.rglob("*") if one.is_file())
+    assert KEY[20:].encode() not in everything
 
 
 def test_a_conversation_that_only_grows_loses_nothing(home: Path) -> None:

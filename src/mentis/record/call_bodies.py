@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeAlias, TypeVar, cast
 
 from mentis.errors import StoreDamaged
@@ -27,6 +29,8 @@ _SHORT = 256  # bytes; what is shorter stands in the list itself
 _BEGIN = 64  # characters of a block, by which it is looked for
 _MOST_KNOWN = 8_000_000  # characters
 _MOST_MADE = 10_000
+_MOST_RUNS = 16  # of different conversations, and of their tools
+_CLOSED = '}"]'  # how a value ends that says itself where: a figure more is another number
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
 # Text that stands in the list, or pointer and digest of a block.
@@ -46,14 +50,44 @@ class BodyBlock(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class _ItemRun:
+    """The items of a list as they stood in a body: `text` begins with the first and ends with the
+    last, and each ends at its place in `ends`. Between two blocks of items is one of what parts
+    them.
+    """
+
+    pointer: str
+    text: str
+    items: tuple[object, ...]
+    ends: tuple[int, ...]
+    blocks: tuple[BodyBlock, ...]
+
+    def shared(self, text: str, at: int) -> int:
+        """How many of them a text goes on with."""
+        return bisect_left(
+            self.ends, True, key=lambda end: not text.startswith(self.text[:end], at)
+        )
+
+    def replaces(self, other: _ItemRun) -> bool:
+        return self.pointer == other.pointer and self.text.startswith(other.text)
+
+    def first(self, count: int) -> _ItemRun:
+        if count == len(self.ends):
+            return self
+        text, ends = self.text[: self.ends[count - 1]], self.ends[:count]
+        return _ItemRun(self.pointer, text, self.items[:count], ends, self.blocks[: 2 * count - 1])
+
+
+@dataclass(frozen=True, slots=True)
 class SplitBody:
     """`payload` is None where the text is no object; then it is one block. `fresh` are the blocks
-    that were not known, each with its value.
+    that were not known, each with its value; `runs` are its lists.
     """
 
     payload: JsonObject | None
     blocks: tuple[BodyBlock, ...]
     fresh: tuple[tuple[BodyBlock, object], ...] = ()
+    runs: tuple[_ItemRun, ...] = ()
 
 
 class KnownBlocks:
@@ -64,7 +98,18 @@ class KnownBlocks:
     def __init__(self) -> None:
         self._blocks: dict[tuple[str, str], tuple[BodyBlock, object]] = {}
         self._made: dict[tuple[object, ...], tuple[object, object]] = {}
+        self._digests: dict[str, Digest] = {}
+        self._runs: list[_ItemRun] = []  # the latest first
         self._size = 0
+
+    def go_on(self, text: str, at: int, pointer: str) -> _ItemRun | None:
+        """The items that a list begins with, where another one began with the same."""
+        alike = [one for one in self._runs if one.pointer == pointer]
+        if whole := [one for one in alike if text.startswith(one.text, at)]:
+            return max(whole, key=lambda one: len(one.ends))
+        counts = [one.shared(text, at) for one in alike]
+        best = max(counts, default=0)
+        return alike[counts.index(best)].first(best) if best else None
 
     def find(self, text: str, at: int, pointer: str) -> tuple[BodyBlock, object] | None:
         """The block that a text goes on with: an object or a text, which say where they end."""
@@ -72,6 +117,11 @@ class KnownBlocks:
         return found if found is not None and text.startswith(found[0].text, at) else None
 
     def learn(self, body: SplitBody) -> None:
+        for run in body.runs:
+            older = (one for one in self._runs if not run.replaces(one))
+            self._runs = [run, *islice(older, _MOST_RUNS - 1)]
+            while sum(len(one.text) for one in self._runs) > _MOST_KNOWN:
+                self._runs.pop()
         for block, value in body.fresh:
             if len(block.text) < _SHORT or block.text[0] not in '{"':
                 continue
@@ -79,8 +129,18 @@ class KnownBlocks:
             if self._size > _MOST_KNOWN:
                 self._blocks.clear()
                 self._made.clear()
+                self._digests.clear()
+                self._runs.clear()
                 self._size = len(block.text)
             self._blocks[block.pointer, block.text[:_BEGIN]] = block, value
+
+    def digest(self, text: str) -> Digest:
+        found = self._digests.get(text)
+        if found is None:
+            if len(self._digests) >= _MOST_MADE:
+                self._digests.clear()
+            found = self._digests[text] = digest(text.encode())
+        return found
 
     def remember(self, what: str, value: T, make: Callable[[T], U]) -> U:
         """What is made of a value, or of the members of a list, told by which they are."""
@@ -105,7 +165,7 @@ def split_body(text: str, known: KnownBlocks | None = None) -> SplitBody:
     except (ValueError, IndexError, RecursionError):
         whole = BodyBlock(text)
         return SplitBody(None, (whole,), ((whole, None),))
-    return SplitBody(value, tuple(cuts.blocks), tuple(cuts.fresh))
+    return SplitBody(value, tuple(cuts.blocks), tuple(cuts.fresh), tuple(cuts.runs))
 
 
 class _Cuts:
@@ -118,6 +178,7 @@ class _Cuts:
         self._cut_at = 0
         self.blocks: list[BodyBlock] = []
         self.fresh: list[tuple[BodyBlock, object]] = []
+        self.runs: list[_ItemRun] = []
 
     def read(self) -> JsonObject:
         found: dict[str, object] = {}
@@ -144,13 +205,29 @@ class _Cuts:
         return key
 
     def _list(self, pointer: str) -> list[object]:
-        items: list[object] = []
         self._expect("[")
+        self._peek()
+        begin, first = self._at, len(self.blocks) + 1  # behind what stands before the list
+        known = self._known.go_on(self._text, begin, pointer)
+        items, ends, closed = list[object](), list[int](), True
+        if known is not None:
+            self._between(begin)
+            self.blocks += known.blocks
+            items += known.items
+            ends += known.ends
+            self._at = self._cut_at = begin + len(known.text)
         while self._peek() != "]":
             if items:
                 self._expect(",")
             items.append(self._value(f"{pointer}/{len(items)}"))
+            ends.append(self._at - begin)
+            closed = closed and self._text[self._at - 1] in _CLOSED
         self._expect("]")
+        if known is not None and len(known.ends) == len(ends):
+            self.runs.append(known)
+        elif items and closed:
+            text, blocks = self._text[begin : self._cut_at], tuple(self.blocks[first:])
+            self.runs.append(_ItemRun(pointer, text, tuple(items), tuple(ends), blocks))
         return items
 
     def _value(self, pointer: str) -> object:
@@ -195,25 +272,26 @@ def keep_body(
     known: KnownBlocks | None = None,
 ) -> Digest:
     """`blocks` are those of the content, None where it is no text."""
-    known, listed = known or KnownBlocks(), list[_Piece]()
+    known, listed, short = known or KnownBlocks(), list[_Piece](), list[str]()
     for block in blocks or ():
-        if len(block.text) >= _SHORT or len(block.text.encode()) >= _SHORT:
-            name = known.remember("digest", block.text, _digest)
-            if not blobs.has(name):
-                blobs.keep(block.text.encode())
-            listed.append([block.pointer, name])
-        elif listed and isinstance(listed[-1], str):
-            listed[-1] += block.text
-        elif block.text:
-            listed.append(block.text)
+        text = block.text
+        if len(text) < _SHORT and (text.isascii() or len(text.encode()) < _SHORT):
+            short.append(text)
+            continue
+        name = known.digest(text)
+        if not blobs.has(name):
+            blobs.keep(text.encode())
+        listed += [*_joined(short), [block.pointer, name]]
+        short.clear()
+    listed += _joined(short)
     if blocks is None:
         listed.append(["", blobs.keep(content)])
     form = {"format": _FORMAT, "blocks": listed}
     return blobs.keep(json.dumps(form, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def _digest(text: str) -> Digest:
-    return digest(text.encode())
+def _joined(texts: Collection[str]) -> list[str]:
+    return [joined] if (joined := "".join(texts)) else []
 
 
 def read_body(blobs: BlobStore, listing: Digest) -> bytes | None:

@@ -106,6 +106,8 @@ class FileBlobs:
 
     def _note(self, name: Digest, path: Path) -> None:
         stamp = stamp_of(path)
+        if self._here is not None:
+            self._here.add(name)
         if stamp is not None and is_settled(stamp):
             self._seen[name] = path, stamp
             if len(self._seen) > _MOST_SEEN:
