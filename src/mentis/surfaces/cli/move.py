@@ -74,7 +74,7 @@ def _moved(done: HomeMove, first: str) -> Iterator[Text]:
 @home_option
 @prints_report
 def view(*, way: str | None) -> Report:
-    """Show which files of a home in a database were changed here, and exchange them.
+    """Exchange the files of a home in a database with its folder.
 
     The folder of such a home shows its files. Commands pull before they read and push when they
     end; this is for what you edit with another program. A file that was changed here and there
