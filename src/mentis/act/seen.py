@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -164,7 +164,7 @@ def lineage_of(request: PromptRequest, *, said: Trust, quoted: Trust = Trust.UNT
 
 def _lineage(said: Trust, quoted: Trust, request: PromptRequest) -> Trust:
     reference = _reference(request)
-    if any(_taints(reference, turn) for turn in request.conversation_history):
+    if _tainting(reference, request.conversation_history):
         return Trust.UNTRUSTED
     beside = replace(request, conversation_history=())
     told = texts_in(beside, said=said, quoted=quoted)
@@ -172,11 +172,17 @@ def _lineage(said: Trust, quoted: Trust, request: PromptRequest) -> Trust:
     return least_trusted((Trust.SELF, *levels))
 
 
-def _taints(reference: frozenset[str], turn: Turn) -> bool:
-    vouched_for = turn.lineage is not Trust.UNTRUSTED
-    if vouched_for and len(turn.parts) == 1 and type(turn.parts[0]) is TextPart:  # as most are
-        return False
-    return _TAINTING.remember(partial(_holds_untrusted, reference), turn, key=reference)
+def _tainting(reference: frozenset[str], turns: Sequence[Turn]) -> bool:
+    in_question = [
+        turn
+        for turn in turns
+        # Most are one text that is vouched for.
+        if turn.lineage is Trust.UNTRUSTED
+        or len(turn.parts) != 1
+        or type(turn.parts[0]) is not TextPart
+    ]
+    holds = partial(_holds_untrusted, reference)
+    return any(_TAINTING.remember(holds, turn, key=reference) for turn in in_question)
 
 
 def _holds_untrusted(reference: frozenset[str], turn: Turn) -> bool:

@@ -33,7 +33,7 @@ def read_beside(
     turns: tuple[Turn, ...], facts: Facts, numbers: tuple[int, ...] = ()
 ) -> ToldConversation:
     """The same turns, unless there is more among them than was said."""
-    if all(turn.kind == "said" for turn in turns):
+    if not [turn for turn in turns if turn.kind != "said"]:
         return ToldConversation(turns, numbers=numbers)
     kept = (n for n, turn in zip(numbers, turns, strict=False) if turn.kind in _AS_TURNS)
     return ToldConversation(tuple(_told(turns, facts)), tuple(_sections(turns)), tuple(kept))

@@ -82,9 +82,7 @@ def keep_newest(
     """
     if not history:
         return _NOTHING
-    reasons = [
-        "" if turn.state == "complete" and turn.parts else _unusable(turn) for turn in history
-    ]
+    reasons = _unusable_each(history)
     if steps is None:
         why, (first, _, counts) = NO_ROOM, _first_that_fits(history, reasons, room, counter)
     else:
@@ -111,7 +109,7 @@ def keep_newest(
         known = [cut.tokens for cut in cuts] or [tokens.tokens // max(len(kept), 1)]
         each = sum(known) // len(known)
         cuts.insert(0, Cut(f"turns 1 to {together}", each * together, f"{why}; {_RECKONED}"))
-    return KeptHistory(tuple(history[index] for index in kept), tokens, tuple(cuts))
+    return KeptHistory(tuple([history[index] for index in kept]), tokens, tuple(cuts))
 
 
 def history_tokens(history: Sequence[Turn], counter: TokenCounter) -> int:
@@ -122,7 +120,7 @@ def history_tokens(history: Sequence[Turn], counter: TokenCounter) -> int:
 
 def number_beyond(history: Sequence[Turn], room: int, counter: TokenCounter) -> int:
     """How many of the newest turns are more than so many tokens; 0 where all of them are not."""
-    reasons = [_unusable(turn) for turn in history]
+    reasons = _unusable_each(history)
     first, _, _ = _first_that_fits(history, reasons, room, counter)
     return len(history) - first + 1 if first else 0
 
@@ -208,11 +206,16 @@ def count(text: str, counter: TokenCounter) -> TokenCount:
 
 def add(*counts: TokenCount) -> TokenCount:
     """A sum is exact only if all of it is."""
-    return TokenCount(sum(one.tokens for one in counts), all(one.exact for one in counts))
+    return TokenCount(sum([one.tokens for one in counts]), all(one.exact for one in counts))
 
 
 def _place(index: int, turn: Turn) -> str:
     return f"turn {index + 1} ({turn.role})"
+
+
+def _unusable_each(turns: Sequence[Turn]) -> list[str]:
+    """As most are whole, these are not asked one by one."""
+    return ["" if turn.state == "complete" and turn.parts else _unusable(turn) for turn in turns]
 
 
 def _unusable(turn: Turn) -> str:
@@ -236,6 +239,11 @@ def _first_that_fits(
     for end in range(len(reasons), 0, -_AT_ONCE):
         usable = [n for n in range(max(0, end - _AT_ONCE), end) if not reasons[n]]
         counted = _each_tokens([history[n] for n in usable], counter)
+        after = used + sum([one.tokens for one in counted]) + len(usable) * FRAMING_TOKENS
+        if after <= room and (half or 2 * after <= room):  # nothing is passed: all of them at once
+            counts.update(zip(usable, counted, strict=True))
+            used = after
+            continue
         for index, tokens in zip(reversed(usable), reversed(counted), strict=True):
             counts[index] = tokens
             used += tokens.tokens + FRAMING_TOKENS

@@ -124,12 +124,15 @@ def told_turns(
         named = under_name(turn)
         return fence_results(named, facts.secret, note) if fences_results else named
 
-    return tuple([turn if _is_plain(turn) else tell(turn) for turn in history])
-
-
-def _is_plain(turn: Turn) -> bool:
-    """Words of nobody else, as most are."""
-    return not turn.author and len(turn.parts) == 1 and type(turn.parts[0]) is TextPart
+    return tuple(
+        [
+            # Words of nobody else, as most are.
+            turn
+            if not turn.author and len(turn.parts) == 1 and type(turn.parts[0]) is TextPart
+            else tell(turn)
+            for turn in history
+        ]
+    )
 
 
 def wordless(attachments: tuple[MediaPart, ...]) -> tuple[MediaPart, ...]:

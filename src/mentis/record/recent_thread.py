@@ -39,13 +39,15 @@ def read_thread(
 
     A summary is found wherever it stands; what it stands for is not read.
     """
-    start, size = record.ledger.count_turns(record.agent, session), _PIECE
+    end = start = record.ledger.count_turns(record.agent, session)
+    size = _PIECE
     read: dict[int, Turn] = {}
     points = _TurningPoints(record, session, before)
     while True:
         first = max(start - size, 0) // _PIECE * _PIECE
-        read = {**read_turns(record, session, first, start), **read}
-        start, size = first, size * 2
+        read = read_turns(record, session, first, start) | read
+        # Few rounds, and little that has no room: half as much again as was read.
+        start, size = first, max(2 * _PIECE, (end - first) // 2)
         turns, told = points.joined(read, start)
         since = _since(turns, told)
         said = tuple([number for number in told if number >= start])

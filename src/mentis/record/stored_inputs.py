@@ -336,9 +336,9 @@ def _message_fields(stimulus: Stimulus) -> dict[str, Any]:
 
 def _history_fields(inputs: PromptInputs, session: str) -> dict[str, Any]:
     history = inputs.history
-    states = enumerate(turn.state for turn in history.turns)
+    pending = [number for number, turn in enumerate(history.turns) if turn.state == "pending"]
     turns = (*history.turns, *history.thread, *inputs.continuation)
-    parts = (part for turn in turns for part in turn.parts)
+    results = [part for turn in turns for part in turn.parts if isinstance(part, ToolResultPart)]
     return {
         "before": "" if history.session == session else history.session,
         "told": () if history.sessions else runs_of(history.numbers),
@@ -347,8 +347,8 @@ def _history_fields(inputs: PromptInputs, session: str) -> dict[str, Any]:
         "recaps": _places(history.recaps),
         "amended": history.amended,
         "earlier": history.earlier,
-        "pending": tuple(number for number, state in states if state == "pending"),
-        "fenced": history.fenced and any(isinstance(part, ToolResultPart) for part in parts),
+        "pending": tuple(pending),
+        "fenced": history.fenced and bool(results),
         "thread": runs_of(history.thread_numbers),
         "thread_amended": history.thread_amended,
     }

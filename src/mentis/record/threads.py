@@ -34,6 +34,8 @@ def told_numbers(turns: Sequence[Turn], before: int | None = None) -> tuple[int,
 def told_in(turns: Mapping[int, Turn], before: int | None = None) -> tuple[int, ...]:
     """As `told_numbers`, of turns by their numbers, in the order of these."""
     kept = [number for number in standing_in(turns, before) if turns[number].parts]
+    if not [number for number in kept if turns[number].kind != "said"]:
+        return tuple(kept)  # as of most talks
     summary = next((n for n in reversed(kept) if turns[n].kind == "summary"), None)
     since = 0 if summary is None else turns[summary].until or 0
     rest = [n for n in kept if n >= since and turns[n].kind in ("said", "thought")]
@@ -57,8 +59,9 @@ def title_of(turns: Sequence[Turn]) -> str:
 
 def standing_in(turns: Mapping[int, Turn], before: int | None = None) -> list[int]:
     """As `standing_numbers`, of turns by their numbers: all, or those from one on."""
-    kept: list[int] = []
-    for number, turn in turns.items():
+    replacing = [n for n, turn in turns.items() if turn.replaces is not None]
+    kept = [] if replacing else list(turns)  # at once: it may be a long talk
+    for number, turn in turns.items() if replacing else ():
         if turn.replaces is not None and turn.state not in CAME_TO_NOTHING:
             _cut(turns, kept, turn.replaces)
         kept.append(number)

@@ -46,7 +46,7 @@ def turns_told_now(
     """The turns of these numbers, as the model is told them now, their numbers, and the places of
     those that say something else than is kept. It blocks.
     """
-    kept = tuple(turns[number] for number in numbers)
+    kept = tuple([turns[number] for number in numbers])
     told = with_late_outcomes(kept, record.ledger, record.agent)
     if told == kept:  # far faster than one by one
         return kept, tuple(numbers), ()

@@ -341,7 +341,7 @@ def told_history(
     """
     most = live.current()[0].policies.history_tokens
     thread = read_thread(record, session, partial(_fills, models, most), before)
-    numbers = tuple(number for number in thread.told if number != own)
+    numbers = tuple([number for number in thread.told if number != own])
     told = turns_told_now(record, thread.turns, numbers)
     return ConversationHistory(session, *told, earlier=thread.earlier)
 
