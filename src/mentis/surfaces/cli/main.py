@@ -123,7 +123,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "Convert a recorded answer from any wire format to one common form.",
         ),
         "manifest": ("manifest", "Embed tools, skills and screening patterns ahead of time."),
-        "eval": ("eval", "Measure selection, screening and answers on sets of examples."),
+        "eval": ("eval", "Measure selection, memory, screening and answers on sets of examples."),
     },
 }
 COMMANDS = {name: found for group in GROUPS.values() for name, found in group.items()}
