@@ -189,22 +189,15 @@ def test_the_last_of_one_kind_are_those_that_are_there_however_often_they_are_as
     ledger: LedgerStore, stamp: Stamp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("mentis.stores.sql_ledger", "mentis.stores.memory.ledger"):
-        monkeypatch.setattr(f"{module}.LOOKED_BACK", 7)
-    made = list[Entry]()
-    for kinds in (
-        ["act"] * 9,
-        ["turn", "act"],
-        ["turn"],
-        ["act"] * 5,
-        ["act"],
-        ["act"] * 9,
-        ["turn"],
-    ):
-        drafts = [Draft(kind, "test", {"n": 1}) for kind in kinds]
+        monkeypatch.setattr(f"{module}.LOOKED_BACK", 20)
+    batches = ["a" * 9, "ta", "t", "tt" + "a" * 9, "t", "t", "a" * 12 + "t", "a" * 25, "t", "tat"]
+    kinds, made = {"a": "act", "t": "turn"}, list[Entry]()
+    for batch in batches:
+        drafts = [Draft(kinds[letter], "test", {"n": 1}) for letter in batch]
         made += ledger.append("ada", drafts, stamp)
         for kind in ("turn", "act"):
-            expected = tuple(entry for entry in made[-7:] if entry.kind == kind)
-            for count in (9, 1, 2):
+            expected = tuple(entry for entry in made[-20:] if entry.kind == kind)
+            for count in (2, 30, 1, 3):
                 assert ledger.latest("ada", count, kind=kind) == expected[-count:]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Protocol, TypeVar
 
 from mentis.errors import Defect
@@ -42,7 +43,8 @@ T = TypeVar("T")
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM ledger WHERE agent = ?"  # noqa: S608 - constants
 # No index helps here: it would be one more page for every sync to write.
 _OF_KIND = """
- AND idx > (SELECT max(idx) FROM ledger WHERE agent = ?) - ? AND idx >= ? AND kind = ?
+ AND idx > (SELECT max(idx) FROM ledger WHERE agent = ?) - ? AND idx >= ? AND idx < ?
+ AND kind = ?
 """
 _ERASE = "UPDATE ledger SET body = ?, salts = ?, delivery = ? WHERE agent = ? AND idx = ?"
 _GOING = "FROM ledger WHERE agent = ? AND idx < ?"
@@ -177,8 +179,8 @@ class SqlLedger:
         self._beside = beside
         self._remains: tuple[str, ...] = ()
         self._talk = TurnReader(engine.read)
-        # By agent and kind, where those begin that are looked for; what an entry is never changes.
-        self._first_of_kind: dict[tuple[str, str], int] = {}
+        # By agent and kind, between which indexes there is none; what an entry is never changes.
+        self._gaps: dict[tuple[str, str], tuple[int, int]] = {}
 
     def append(
         self,
@@ -373,19 +375,19 @@ class SqlLedger:
         return tuple(map(to_entry, reversed(rows)))
 
     def _latest_of_kind(self, agent: str, count: int, kind: str) -> tuple[Entry, ...]:
-        """Where fewer are found than are asked for, there are none before them as far as one looks
-        back: nobody walks through these again.
-        """
+        """The widest gap between those that were found is not walked through again."""
         statement = f"{SELECT}{_OF_KIND} ORDER BY idx DESC LIMIT ?"
-        first = self._first_of_kind.pop((agent, kind), 0)
-        rows = self._engine.read(statement, (agent, agent, LOOKED_BACK, first, kind, count))
-        if first and not rows:
-            return self._latest_of_kind(agent, count, kind)
+        start, end = gap = self._gaps.get((agent, kind), (0, 0))
+        rows = self._engine.read(statement, (agent, agent, LOOKED_BACK, end, _LAST, kind, count))
+        if end and (rest := count - len(rows)):
+            earlier = (agent, agent, LOOKED_BACK, 0, start, kind, rest)
+            rows = [*rows, *self._engine.read(statement, earlier)]
         found = tuple(map(to_entry, reversed(rows)))
-        if found and len(found) < count:
-            first = found[0].index
-        if first:
-            self._first_of_kind[agent, kind] = first
+        if found:
+            floor = max(0, found[-1].index - LOOKED_BACK)
+            places = [*([floor] if len(found) < count else ()), *(entry.index for entry in found)]
+            gaps = [gap, *((before + 1, after) for before, after in pairwise(places))]
+            self._gaps[agent, kind] = max(gaps, key=lambda one: one[1] - max(one[0], floor))
         return found
 
     def last_of(
