@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any
 
 import mentis
+from mentis.app.home_import import import_file
 from mentis.home.parts import Parts
 from mentis.memories.memories import open_memories
 from mentis.ports.screener import ListedScreener
@@ -48,7 +49,17 @@ def take_prompts(home: str, data: bytes, count: Callable[[], None]) -> None:
         prompts.import_set(plan, force=True)
 
 
-KINDS = {"memories": take_memories, "history": take_history, "prompts": take_prompts}
+def take_home(home: str, _: bytes, count: Callable[[], None]) -> None:
+    count()
+    import_file(home, sys.argv[2], parts=PARTS)
+
+
+KINDS = {
+    "memories": take_memories,
+    "history": take_history,
+    "prompts": take_prompts,
+    "home": take_home,
+}
 
 
 class Steps:
@@ -72,7 +83,7 @@ class Steps:
 
 def main() -> None:
     kind, file = sys.argv[1], Path(sys.argv[2])
-    data = file.read_bytes()
+    data = file.read_bytes() if file.is_file() else b""
     for line in sys.stdin:  # HOME STEP
         home, _, step = line.strip().rpartition(" ")
         child = os.fork()

@@ -6,24 +6,28 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mentis.errors import LibraryError, MentisError
+from mentis.app.home_import import standing_imports, undo_import
+from mentis.errors import LibraryError, MentisError, UsageError
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.ledger.origin import hash_window, window_text
 from mentis.library.archive.write import export_set
 from mentis.memories.memories import open_memories
 from mentis.ports.screener import ListedScreener
+from mentis.prompts.personas import Personas
 from mentis.prompts.prompts import Prompts
+from mentis.record.threads import standing_numbers
 from mentis.status.statuses import open_statuses
 from mentis.stores.postgres.database import PostgresDatabase
 
+PARTS = Parts(screener=ListedScreener({}))
 PROGRAM = Path(__file__).with_name("killed_import.py")
 COUNT = 30
 LINES = "\n".join(json.dumps({"id": f"m{n:02}", "text": f"note {n}"}) for n in range(COUNT))
@@ -184,6 +188,87 @@ def test_prompts_whose_import_is_killed_anywhere_are_all_there_or_none_and_can_b
             take_back(home)
             assert own_texts(home) == before, step
             shutil.rmtree(home)
+
+
+def contents(home: Path) -> list[object]:
+    """What a home has that an import may bring: personas and their memories, what sessions still
+    tell, blocks, skills.
+    """
+    found: list[object] = [own_texts(home)]
+    with Personas.open(home) as personas:
+        for persona in personas.ids():
+            with open_memories(home, persona, PARTS) as memories:
+                texts = sorted(one.text for one in memories.list())
+            record = personas.record(persona)
+            turns = {one: record.turns(one) for one in record.sessions()}
+            told = {
+                one: sum(kept[n].kind == "said" for n in standing_numbers(kept))
+                for one, kept in turns.items()
+            }
+            files = [personas.memory(persona).read(name).text for name in ("soul", "memory")]
+            found.append((persona, texts, files, {one: n for one, n in told.items() if n}))
+    skills = home / "skills"
+    return [*found, sorted(str(one.relative_to(home)) for one in skills.rglob("*"))]
+
+
+def fox_home(path: Path) -> Path:
+    """A home with a persona, whose conversations others may bring."""
+    home = create_home(path)
+    with Personas.open(home) as personas:
+        personas.create("fox", name="Fox")
+    return home
+
+
+def folder_file(path: Path) -> Path:
+    day = "## Morning\nWe packed.\n\n## Evening\nWe left.\n"
+    files = {"SOUL.md": "# Soul\nI say little.\n", "AGENTS.md": "Ask before sending.\n"}
+    files |= {"IDENTITY.md": "- **Name:** Owl\n", "memory/2026-01-31.md": day}
+    files |= {"skills/forms/SKILL.md": "---\nname: forms\ndescription: Fills.\n---\nDo it.\n"}
+    for name, text in files.items():
+        (path / "work" / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / "work" / name).write_text(text, encoding="utf-8")
+    return path / "work"
+
+
+def chat_file(path: Path) -> Path:
+    rows: list[dict[str, object]] = [{"user_name": "Lena", "character_name": "Fox"}]
+    rows.extend({"name": "Fox", "mes": f"Answer {n}.", "swipes": ["a"]} for n in range(COUNT))
+    file = path / "Talk.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("count", [FEW, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("write", [folder_file, chat_file])
+def test_a_folder_or_chat_whose_import_is_killed_anywhere_is_taken_back_by_undo_or_the_next_import(
+    tmp_path: Path, write: Callable[[Path], Path], count: int
+) -> None:
+    before, file = contents(fox_home(tmp_path / "before")), write(tmp_path)
+    with killer("home", file) as child:
+        whole_home = fox_home(tmp_path / "whole")
+        steps = child.run(whole_home, 0)
+        whole = contents(whole_home)
+        assert steps > count
+        assert whole != before
+        for number, step in enumerate(places(steps, count)):
+            home = fox_home(tmp_path / "home")
+            assert child.run(home, step) == 0
+            if is_whole := bool(standing_imports(home)):
+                assert contents(home) == whole, step
+            if is_whole or number % 2:
+                with suppress(UsageError):  # it was killed before anything was written
+                    undo_import(home, parts=PARTS)
+                assert contents(home) == before, step
+            child.run(home, 0)
+            assert _renamed(contents(home)) == _renamed(whole), step
+            undo_import(home, parts=PARTS)
+            assert contents(home) == before, step
+            shutil.rmtree(home)
+
+
+def _renamed(found: list[object]) -> str:
+    """With one name for the session: a name that was taken once is not given again."""
+    return repr(found).replace("talk-2", "talk")
 
 
 def test_memories_in_postgresql_survive_kills_of_the_client_and_of_the_connection(

@@ -48,7 +48,8 @@ _RECORD, _FOLDER = "import.json", "imports"
 class HomeImport(Value):
     """An import that was made, or taken back (`undone`), or whose entries stay (`recorded`);
     `entry` is where the record says so. `files` are of the home, by their place in it; `memories`
-    are ids, by persona, and `sessions` the conversations that it made, by persona.
+    are ids, by persona, and `sessions` the conversations that it made, by persona. `broken_off` are
+    the imports that something had ended in the middle, and that were taken back before it.
     """
 
     number: int
@@ -60,6 +61,7 @@ class HomeImport(Value):
     files: tuple[str, ...] = ()
     memories: tuple[tuple[str, str], ...] = ()
     sessions: tuple[tuple[str, str], ...] = ()
+    broken_off: tuple[int, ...] = ()
 
 
 def plan_file_import(
@@ -88,10 +90,15 @@ def import_file(
     only: Sequence[str] = (),
     parts: Parts | None = None,
 ) -> HomeImport:
-    """Import a file or folder as one change; `undo_import` takes it back. The original is kept."""
+    """Import a file or folder as one change; `undo_import` takes it back. The original is kept. An
+    earlier import that was broken off, by a crash say, is taken back first.
+    """
     source = ImportSource(Path(file))
     place = find_home(Path(home))
     with _locked(place), Personas.open(home, parts=parts) as personas:
+        broken = [one for one in reversed(_imports(place)) if one.state == "begun"]
+        for one in broken:
+            _take_back(place, one, personas, parts)
         arrival = recognise(source, _wish(personas, persona, only, parts))
         _check(arrival, personas, home, parts)
         made = HomeImport(
@@ -102,6 +109,7 @@ def import_file(
             files=tuple(arrival.files),
             memories=tuple((one.id, each.id) for one in arrival.personas for each in one.memories),
             sessions=_free_sessions(arrival, personas),
+            broken_off=tuple(one.number for one in broken),
         )
         folder, original = _folder(place, made.number), source.original()
         folder.mkdir(parents=True, mode=0o700)

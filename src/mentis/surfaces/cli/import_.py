@@ -81,6 +81,8 @@ def _plan_text(plan: HomeImportPlan) -> Iterator[Text]:
 
 
 def _next_steps(made: HomeImport) -> Iterator[Text]:
+    for number in made.broken_off:
+        yield Note(f"import {number} had been broken off: what it had made is taken back")
     persona = made.plan.persona
     found = (quantity(len(made.blocks), "block"), quantity(len(made.files), "file"))
     name = persona or " and ".join(one for one in found if not one.startswith("0 "))
