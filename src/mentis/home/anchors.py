@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from mentis.errors import MentisError, SettingsError, UsageError
+from mentis.errors import MentisError, RolledBack, SettingsError, UsageError
 from mentis.ledger.anchors import FileAnchor, GitAnchor
 from mentis.ports.witness import Growth, Witness
 from mentis.stores.files.home import Home
@@ -33,6 +33,12 @@ class Anchor:
     def witness(self) -> WitnessKey | None:
         """Whose cosignature it gives; files and repositories only keep."""
         return self.place.key if isinstance(self.place, WitnessAnchor) else None
+
+
+def witnesses(anchors: Iterable[Anchor]) -> tuple[WitnessAnchor, ...]:
+    """Those of them that sign."""
+    places = (anchor.place for anchor in anchors)
+    return tuple(place for place in places if isinstance(place, WitnessAnchor))
 
 
 def open_anchors(
@@ -80,13 +86,14 @@ class ToldAnchors:
     note: str
     names: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
+    refused: bool = False  # by one that has seen more or other
 
 
 def tell_anchors(anchors: Iterable[Anchor], note: str, growth: Growth) -> ToldAnchors:
     """Those that cosign come first, so that the others keep what they have signed."""
     names: list[str] = []
     faults: list[str] = []
-    signatures = ""
+    signatures, refused = "", False
     for anchor in sorted(anchors, key=lambda one: one.witness is None):
         try:
             if anchor.witness is None:
@@ -95,8 +102,9 @@ def tell_anchors(anchors: Iterable[Anchor], note: str, growth: Growth) -> ToldAn
                 signatures += anchor.place.tell(note, growth).removeprefix(note)
             names.append(anchor.name)
         except MentisError as error:
+            refused |= isinstance(error, RolledBack)
             faults.append(f"anchor {anchor.name} could not be told: {error.message}")
-    return ToldAnchors(note + signatures, tuple(names), tuple(faults))
+    return ToldAnchors(note + signatures, tuple(names), tuple(faults), refused=refused)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ class _Course:
     size: int
     oldest: datetime | None = None  # of what was appended here and has no checkpoint yet
     disarm: Callable[[], None] | None = None  # while an alarm is set
+    refused: bool = False  # the last checkpoint, by a witness that has seen more or other
 
 
 class CheckpointedLedger:
@@ -101,6 +102,8 @@ class CheckpointedLedger:
         if course := self._courses.get(agent):
             if not course.sealed:  # another home may have been first meanwhile
                 self._sealing.refuse_foreign(self.inner, agent)
+            if course.refused:
+                self._sealing.start(self.inner, agent)
             return
         standing, sealed = self._sealing.start(self.inner, agent)
         known, size = standing if standing.size else None, self.inner.count(agent)
@@ -237,6 +240,7 @@ class CheckpointedLedger:
         else:
             course.standing, course.sealed = made.standing, made.standing.size
             course.size, course.oldest = max(course.size, course.sealed), None
+            course.refused = made.refused
             for fault in made.faults:
                 self._say(fault)
 

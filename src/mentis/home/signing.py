@@ -7,7 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mentis.errors import HomeUnwritable, RolledBack, SigningKeyError
+from mentis.errors import (
+    BadCheckpoint,
+    HomeUnwritable,
+    RolledBack,
+    SigningKeyError,
+    StoreError,
+)
 from mentis.ledger import keeping
 from mentis.ledger.keeping import LedgerHandle, check_signer
 from mentis.ledger.standing import stand
@@ -21,7 +27,7 @@ from mentis.stores.keyring import SystemSecrets
 from mentis.stores.keys import key_from_secrets
 from mentis.values.checkpoint import KeptCheckpoint, Pin, Standing, WitnessPolicy
 
-from .anchors import Anchor, open_anchors, tell_anchors, whole_name
+from .anchors import Anchor, open_anchors, tell_anchors, whole_name, witnesses
 from .copies import copy_refusal, original_of
 
 _COPY = (
@@ -39,6 +45,7 @@ class SignedCheckpoint:
     standing: Standing
     told: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
+    refused: bool = False  # by a witness that has seen more or other
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,30 @@ class Sealing:
         seen = keeping.last_seen(ledger, kept)
         if seen is None:
             self.refuse_foreign(store, agent)
-        return keeping.start(ledger, kept), seen.size if seen else 0
+        standing = keeping.start(ledger, kept)
+        self.ask_witnesses(ledger, kept, standing)
+        return standing, seen.size if seen else 0
+
+    def ask_witnesses(
+        self, ledger: LedgerHandle, kept: KeptCheckpoint | None, standing: Standing
+    ) -> None:
+        """RolledBack where a witness has seen more or other, once so many must sign: home and keys
+        restored together do not know it. One that does not answer stops nothing, and is told with
+        the next checkpoint.
+        """
+        asked = witnesses(self.anchors)
+        if not (asked and self.folder.quorum()):
+            return
+        before = kept.standing if kept else Standing()
+        for place in asked:
+            notes, size = (), None
+            with suppress(StoreError, BadCheckpoint):
+                notes = place.notes()
+                if kept and not notes:
+                    size = place.seen(kept.note)
+            keeping.hold_against(ledger, notes, before, standing)
+            if size is not None:
+                keeping.refuse_shorter(ledger, size, who=f"witness {place.key.name}")
 
     def refuse_foreign(self, store: LedgerStore, agent: str) -> None:
         """RolledBack when another home has sealed this chain: while we have not, nothing says that
@@ -93,7 +123,8 @@ class Sealing:
         told = tell_anchors(self.anchors, note, growth)
         store.keep_checkpoint(agent, standing.size, told.note)
         self.folder.keep(agent, KeptCheckpoint(told.note, standing), anew=anew)
-        return SignedCheckpoint(told.note, standing, told.names, (*told.faults, *self.strange()))
+        faults = (*told.faults, *self.strange())
+        return SignedCheckpoint(told.note, standing, told.names, faults, refused=told.refused)
 
     @property
     def policy(self) -> WitnessPolicy:

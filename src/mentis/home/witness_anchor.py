@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import httpx2
 
 _SECONDS = 5.0  # a turn may wait for it
-OK, _CONFLICT = 200, 409
+OK, _CONFLICT, _UNPROVEN = 200, 409, 422
 _MOST = 64 * MAX_NOTE  # the logs of a home
 
 
@@ -50,7 +50,19 @@ class WitnessAnchor:
             )
         if size:
             answer = self._submit(size, checkpoint, growth)
+            if answer.status_code in (_CONFLICT, _UNPROVEN):
+                raise RolledBack(
+                    f"witness {self.key.name} has seen another ledger of {size} entries of"
+                    f" {says.origin}: {answer.status_code} {answer.text[:200].strip()}",
+                    hint="this is an older copy that went on; `mentis verify` says what is missing",
+                )
         return self._signed(checkpoint, answer)
+
+    def seen(self, checkpoint: str) -> int | None:
+        """How many entries it has seen, by the protocol alone: it refuses with that what would go
+        on from nothing. None where it says no size.
+        """
+        return _size_in(self._submit(0, checkpoint, no_growth))
 
     def last(self) -> str | None:
         notes = self.notes()

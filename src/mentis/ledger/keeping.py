@@ -16,6 +16,7 @@ from mentis.values.checkpoint import (
     Checkpoint,
     GrowthProof,
     KeptCheckpoint,
+    KeptNote,
     Pin,
     Proof,
     Segment,
@@ -45,6 +46,7 @@ from .standing import (
     foreign_log,
     newest,
     refuse_gaps,
+    refuse_missing,
     root_of,
     stand,
     stood_at,
@@ -112,6 +114,41 @@ def compare(ledger: LedgerHandle, kept: KeptCheckpoint | None = None) -> Standin
         return Standing()
     since = kept.standing if kept else None
     return check_start(ledger.agent, ledger.hashes_from, last, since=since)
+
+
+def hold_against(
+    ledger: LedgerHandle, notes: Iterable[KeptNote], kept: Standing, now: Standing
+) -> None:
+    """RolledBack where somebody outside has seen more or other, and nobody has given that up.
+
+    Where it stood when that was `kept`, and stands `now`, was compared already. Who signed a note
+    is for whoever brings it.
+    """
+    same = {(standing.size, root_of(standing)) for standing in (kept, now) if standing.size}
+    for note in notes:
+        says = newest([note.note], ledger.log)
+        if says is None or (says.size, says.root) in same:
+            continue
+        since = kept if kept.size < says.size else None
+        if since is None and ledger.store.gaps(ledger.agent):
+            continue  # somebody has accepted that: hashes before it lead nowhere any more
+        try:
+            check_start(ledger.agent, ledger.hashes_from, says, since=since, who=note.place)
+        except RolledBack:
+            if (says.size, says.root) not in _lost(ledger):
+                raise
+
+
+def refuse_shorter(ledger: LedgerHandle, size: int, *, who: str) -> None:
+    """RolledBack where somebody outside has seen more entries, and nobody has given that up."""
+    here = ledger.store.count(ledger.agent)
+    if here < size and size not in {lost for lost, _ in _lost(ledger)}:
+        refuse_missing(ledger.agent, here, size, who)
+
+
+def _lost(ledger: LedgerHandle) -> set[tuple[int, str]]:
+    """The checkpoints that were given up. Read seldom: it takes all entries."""
+    return {lost for told in _rollbacks(ledger) for lost in statements.lost_in(told)}
 
 
 def last_seen(ledger: LedgerHandle, kept: KeptCheckpoint | None) -> Checkpoint | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from itertools import islice
+from typing import NoReturn
 
 from mentis.errors import BadCheckpoint, RolledBack
 from mentis.values.checkpoint import Checkpoint, Standing
@@ -45,6 +46,7 @@ def check_start(
     last: Checkpoint | None,
     *,
     since: Standing | None = None,
+    who: str = "the last checkpoint",
 ) -> Standing:
     """Where the ledger stands, or RolledBack if that is not what `last` saw.
 
@@ -59,12 +61,15 @@ def check_start(
         tree.add(entry_hash)
         head = entry_hash
         if last is not None and tree.size == last.size and tree.root.hex() != last.root:
-            reason = f"the first {last.size} entries are not those the last checkpoint saw"
+            reason = f"the first {last.size} entries are not those {who} saw"
             raise _refusal(agent, reason, size=last.size)
     if last is not None and tree.size < last.size:
-        reason = f"it has {tree.size} entries, and the last checkpoint saw {last.size}"
-        raise _refusal(agent, reason, size=last.size)
+        refuse_missing(agent, tree.size, last.size, who)
     return Standing(tree.size, head, tuple(peak.hex() for peak in tree.peaks))
+
+
+def refuse_missing(agent: str, here: int, seen: int, who: str) -> NoReturn:
+    raise _refusal(agent, f"it has {here} entries, and {who} saw {seen}", size=seen)
 
 
 def refuse_gaps(agent: str, gaps: Collection[tuple[int, int]]) -> None:

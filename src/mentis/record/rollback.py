@@ -13,6 +13,7 @@ from mentis.home.database import no_empty_left
 from mentis.ledger import keeping, statements
 from mentis.ledger.anchors import read_given
 from mentis.ledger.checkpoint import note_signed_by, read_note
+from mentis.ledger.cosignature import cosignatures_in
 from mentis.ledger.signature import decode, decode_key, statement_of
 from mentis.ledger.statements import GivenUp
 from mentis.stores.files.home import find_home
@@ -155,7 +156,10 @@ def _append(record: Record, given_up: GivenUp, reason: str) -> Entry:
 
 def _refused(record: Record) -> bool:
     try:
-        keeping.start(record.keeping, record.require_sealing().folder.kept_checkpoint(record.agent))
+        sealing = record.require_sealing()
+        kept = sealing.folder.kept_checkpoint(record.agent)
+        standing = keeping.start(record.keeping, kept)
+        sealing.ask_witnesses(record.keeping, kept, standing)
     except RolledBack:
         return True
     return False
@@ -172,15 +176,18 @@ def _known(record: Record, heard: AnchorNotes) -> Iterator[Checkpoint]:
 
 
 def _genuine(record: Record, notes: Sequence[KeptNote]) -> Iterator[Checkpoint]:
-    """Of this log and signed by one of its keys; anything else there is nothing to accept about."""
-    keys = _keys(record)
+    """Of this log and signed by one of its keys, or by a witness, who knows a key that came later;
+    anything else there is nothing to accept about.
+    """
+    keys, policy = _keys(record), record.require_sealing().policy
     for kept in notes:
         try:
             note = read_note(kept.note)
         except BadCheckpoint:
             continue
         ours = note.checkpoint.origin == record.keeping.log
-        if ours and any(note_signed_by(note, key) for key in keys):
+        signed = any(note_signed_by(note, key) for key in keys)
+        if ours and (signed or cosignatures_in(note, policy.witnesses)):
             yield note.checkpoint
 
 

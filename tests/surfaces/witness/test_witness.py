@@ -14,19 +14,24 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from mentis import create_home
-from mentis.errors import SettingsError, StoreDamaged, UsageError
+from mentis.app.agent import Agent
+from mentis.call.scripted import ScriptedProvider
+from mentis.errors import RolledBack, SettingsError, StoreDamaged, UsageError
+from mentis.home.parts import Parts
+from mentis.home.witness_anchor import WitnessAnchor
 from mentis.ledger import auditor, keeping
-from mentis.ledger.checkpoint import read_note
-from mentis.ledger.cosignature import cosignatures_in, witness_key_text
+from mentis.ledger.checkpoint import read_note, sign_checkpoint
+from mentis.ledger.cosignature import cosign, cosignatures_in, witness_key_text
 from mentis.ledger.witnessing import SIZE_TYPE, write_request
 from mentis.ports.clock import FixedClock
 from mentis.record.export import write_export
 from mentis.record.keys import add_anchor, pin_quorum
 from mentis.record.record import open_record
+from mentis.record.rollback import accept_rollback
 from mentis.record.verify_home import verify_home
-from mentis.stores.files.witness_folder import WitnessFolder
+from mentis.stores.files.witness_folder import SeenCheckpoint, WitnessFolder
 from mentis.surfaces.witness.start import WitnessOptions, serve_witness
-from mentis.values.checkpoint import WitnessKey
+from mentis.values.checkpoint import Checkpoint, WitnessKey
 from mentis.values.entry import Draft, Verdict
 
 
@@ -136,8 +141,106 @@ def test_a_home_and_its_keys_restored_together_are_caught(
     say(home, 4)  # longer than before, and another history
     with open_record(home) as record:
         (fault,) = record.checkpoint().faults
-    assert "refused the checkpoint: 422" in fault
+    assert "has seen another ledger of 5 entries" in fault
     assert [one.attack for one in verdict_of(home).findings] == ["rewritten"]
+
+
+@dataclass
+class RolledBackHome:
+    """It had five entries that a witness has seen; home and keys are those of three."""
+
+    path: Path
+    provider: ScriptedProvider
+
+    async def chat(self) -> None:
+        async with Agent.open(self.path, parts=Parts(provider=self.provider)) as agent:
+            await agent.chat("hello")
+
+    def entries(self) -> int:
+        with open_record(self.path, readonly=True) as record:
+            return record.store.count(record.agent)
+
+
+@pytest.fixture
+def rolled_back(
+    tmp_path: Path, witness: Watching, monkeypatch: pytest.MonkeyPatch
+) -> RolledBackHome:
+    config = tmp_path / "config"
+    monkeypatch.setenv("MENTIS_CONFIG", str(config))
+    home = create_home(tmp_path / "kept")
+    say(home, 3)
+    watched(home, witness)
+    ask_for_one(home)
+    shutil.copytree(home, tmp_path / "older home")
+    shutil.copytree(config, tmp_path / "older config")
+    say(home, 2)
+    for now, older in ((home, "older home"), (config, "older config")):
+        shutil.rmtree(now)
+        (tmp_path / older).rename(now)
+    return RolledBackHome(home, ScriptedProvider(["Yes."] * 3))
+
+
+def ask_for_one(home: Path) -> None:
+    with open_record(home, readonly=True) as record:
+        pin_quorum(record, 1)
+
+
+@pytest.mark.parametrize("lists", [True, False])
+async def test_under_a_quorum_no_turn_goes_on_from_less_than_a_witness_has_seen(
+    rolled_back: RolledBackHome, monkeypatch: pytest.MonkeyPatch, *, lists: bool
+) -> None:
+    if not lists:  # the protocol has no way to ask: such a witness only says how many it has seen
+
+        def nothing(_anchor: WitnessAnchor) -> tuple[()]:
+            return ()
+
+        monkeypatch.setattr(WitnessAnchor, "notes", nothing)
+    with pytest.raises(
+        RolledBack, match=r"3 entries, and witness witness.example/w1 saw 5"
+    ) as told:
+        await rolled_back.chat()
+    assert "accept-rollback" in told.value.hint
+    assert rolled_back.provider.sent == []
+    assert rolled_back.entries() == 3
+
+
+async def test_a_rollback_that_a_witness_knows_of_is_accepted_and_turns_go_on(
+    rolled_back: RolledBackHome,
+) -> None:
+    with open_record(rolled_back.path) as record:
+        assert accept_rollback(record, reason="disk").entry.index == 3
+    for _ in range(3):  # beyond what the witness has seen, too
+        await rolled_back.chat()
+    assert rolled_back.entries() >= 7
+    assert any("gives up" in note for note in verdict_of(rolled_back.path).notes)
+
+
+def test_what_is_open_goes_on_no_longer_once_a_witness_has_refused_its_checkpoint(
+    home: Path, witness: Watching
+) -> None:
+    watched(home, witness)
+    ask_for_one(home)
+    draft = Draft("note", "test", {"text": "here"})
+    with open_record(home) as record:
+        record.start()
+        sealing = record.require_sealing()
+        longer = Checkpoint(record.keeping.log, 9, "ab" * 32)  # another one has gone on
+        note = sign_checkpoint(longer, sealing.signer())
+        line = cosign(read_note(note), witness.key.name, witness.folder.signer(), time=1)
+        witness.folder.note_seen(SeenCheckpoint(longer.origin, note + line))
+        record.ledger.append(record.agent, [draft] * 100, record.stamp())
+        with pytest.raises(RolledBack, match=r"witness \S+ saw"):
+            record.ledger.append(record.agent, [draft], record.stamp())
+
+
+async def test_a_witness_that_is_away_stops_no_turn_under_a_quorum(
+    tmp_path: Path, home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with watching(tmp_path / "away") as witness:
+        watched(home, witness)
+        ask_for_one(home)
+    await RolledBackHome(home, ScriptedProvider(["Yes."])).chat()
+    assert "does not answer" in caplog.text
 
 
 def test_a_quorum_is_asked_for_until_so_many_have_seen_it(
