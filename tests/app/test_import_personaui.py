@@ -75,6 +75,7 @@ def origin(tmp_path: Path) -> Path:
             "domain_file": "my_rule.json"}}},
         "instructions/prompts/my_rule.json": {
             "my_rule": {"variants": {"default": {"content": "Sing."}}, "placeholders_used": []}},
+        "instructions/personas/active/persona_config.json": {"active_persona_id": "ab12cd34"},
         "settings/settings.json": {"profile": {"user_name": "Lena", "user_info": "I swim."}},
         "settings/user_settings.json": {"apiModel": "x"},
         "data/ab12cd34/sessions/sessions.jsonl": {"id": 3, "title": "Lines"},
@@ -134,10 +135,12 @@ async def test_personas_come_with_their_files_memories_conversations_and_picture
 def test_all_that_is_lost_is_named_and_undo_takes_all_back(home: Path, origin: Path) -> None:
     plan = plan_file_import(home, origin)
     assert [one.part for one in plan.losses] == [
+        "times of memories of Mia (1)",
         "1 memories of Mia",
         "profile",
         "0 prompts of the program itself",
         "1 memory files",
+        "src/instructions/personas/active/persona_config.json",
         "src/settings/user_settings.json",
     ]
     assert plan.shown == ("profile: user_name: Lena",)

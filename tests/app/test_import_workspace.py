@@ -148,6 +148,14 @@ async def test_instructions_alone_are_for_all_or_for_one(home: Path, tmp_path: P
     assert import_file(home, project).blocks == ("project-agents",)
 
 
+def test_instructions_of_subfolders_are_named_as_a_loss(home: Path, tmp_path: Path) -> None:
+    files = {"AGENTS.md": "Be brief.", "web/agents.md": "No.", "skills/forms/SKILL.md": SKILL}
+    files |= {"skills/forms/AGENTS.md": "Copied.", "api/v1/CLAUDE.md": "Nor this."}
+    plan = plan_file_import(home, _folder(tmp_path, files))
+    lost = [one.part for one in plan.losses if one.part.endswith(".md")]
+    assert lost == ["api/v1/CLAUDE.md", "web/agents.md"]
+
+
 def test_a_soul_that_is_too_long_becomes_a_block_and_memories_lose_nothing(
     home: Path, tmp_path: Path
 ) -> None:

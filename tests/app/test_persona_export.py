@@ -292,7 +292,11 @@ def test_a_preset_leaves_as_it_came_but_for_what_was_changed(home: Path, tmp_pat
     with Prompts.open(home) as prompts:
         prompts.editor.save("mine-main", variants={"default": "Write for {{user_name}}."})
         prompts.editor.create("own", meta={"order": 655}, variants={"default": "Mine."})
-    made = json.loads(export_preset(home).data)
+        modes = {"order": 656, "modes": ["chat"]}
+        prompts.editor.create("at-times", meta=modes, variants={"default": "Now."})
+    export = export_preset(home)
+    made = json.loads(export.data)
+    assert "conditions of at-times (modes)" in [one.part for one in export.losses]
     assert (made["temperature"], made["prompts"][0]["content"]) == (0.7, "Write for {{user}}.")
     order = [one["identifier"] for one in made["prompt_order"][0]["order"]]
     assert order.index("charDescription") < order.index("own") < order.index("chatHistory")

@@ -99,14 +99,15 @@ def test_a_persona_of_the_user_is_told_where_it_is_the_default(home: Path, tmp_p
         "personas": {"a.png": "Lena", "b.png": "Max", "c.png": "Nobody"},
         "persona_descriptions": {
             "a.png": {"description": "{{user}} gardens.", "position": 0},
-            "b.png": {"description": "Max sails."},
+            "b.png": {"description": "Max sails.", "position": 4, "depth": 3},
         },
         "default_persona": "a.png",
     }
     made = import_file(home, _file(tmp_path, "personas_20250101.json", backup))
     assert made.plan.format == "user personas"
     assert made.plan.shown == ("your name there: Lena; write it into profile.toml",)
-    assert [one.part for one in made.plan.losses] == ["persona 'Nobody'"]
+    assert [one.part for one in made.plan.losses] == ["place of persona 'Max'", "persona 'Nobody'"]
+    assert "3 messages before the end" in made.plan.losses[0].reason
     with Prompts.open(home) as prompts:
         blocks = {one.id: one for one in prompts.loaded_library.library.blocks if "you-" in one.id}
     assert {name: block.enabled for name, block in blocks.items()} == {

@@ -41,6 +41,7 @@ from .import_source import ImportSource
 from .import_texts import add_instructions, add_memory_file
 
 _MANIFEST = "_meta/prompt_manifest.json"
+_ACTIVE = "personas/active/persona_config.json"
 _FIELDS = ("user_name", "user_gender", "persona_language")
 
 
@@ -116,6 +117,9 @@ def _persona(
     ]
     if short:
         draft.add(f"memories of {one.name} ({len(short)})", "memories", trust="untrusted")
+    if timed := sum(bool(time) for _, time in short):
+        part = f"times of memories of {one.name} ({timed})"
+        draft.lose(part, "they name no zone; a memory has the time of its import")
     if long := len(told) - len(short):
         draft.lose(f"{long} memories of {one.name}", "longer than a memory may be")
     if one.inactive:
@@ -185,5 +189,7 @@ def _rest(source: ImportSource, draft: ArrivalDraft) -> None:
             draft.lose(name, "settings of the program; what you set here: mentis settings")
         elif file.parent.name == "data" and file.name.endswith((".db-wal", ".db-journal")):
             draft.lose(name, "not read: close the program first, so that it is in the database")
+        elif name.endswith(_ACTIVE):
+            draft.lose(name, "which persona was active; choose here with --persona")
         elif file.name == ".env":
             draft.lose(name, "keys are not read: mentis routes")

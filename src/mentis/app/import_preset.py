@@ -76,6 +76,9 @@ def user_personas_draft(found: tuple[UserPersona, ...], persona: str) -> Arrival
         if not one.description.strip():
             draft.lose(f"persona {one.name!r}", "nothing is said of it but its name")
             continue
+        if one.place:
+            reason = f"told where you are described, not {one.place} as there"
+            draft.lose(f"place of persona {one.name!r}", reason)
         block_id = _free(f"you-{id_of(one.name)}", draft.blocks)
         text = block_text(one.description, draft, seed=block_id, part=f"persona {one.name!r}")
         meta: JsonObject = {"order": _ABOUT_YOU, "category": "context", "enabled": on}

@@ -5,7 +5,7 @@ SOUL.md. Scripts are shown, and never run.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from mentis.errors import BadInput
@@ -29,6 +29,7 @@ from .import_texts import add_instructions, add_memories, add_memory_file
 _OF_PERSONA = {"SOUL.md": "soul", "USER.md": "relationship", "MEMORY.md": "memory"}
 _IDENTITY = "IDENTITY.md"
 _INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "TOOLS.md")
+_UPPER = tuple(one.upper() for one in _INSTRUCTIONS)
 _RITUALS = ("HEARTBEAT.md", "BOOT.md", "BOOTSTRAP.md")
 _LARGEST_TEXT, _LARGEST_SKILL_FILE, _MOST_SKILL_FILES = 1_000_000, 5_000_000, 5_000
 _DAY = re.compile(r"memory/(?:.*/)?(\d{4}-\d{2}-\d{2})[^/]*\.md")
@@ -59,6 +60,8 @@ def workspace_arrival(source: ImportSource, wish: ImportWish) -> ImportArrival |
     for one in (one for one in _RITUALS if one in there):
         draft.lose(one, "what runs by itself is set up here: mentis run; kept in the original")
     _skills(draft, source, skills)
+    for one in _deeper_instructions(source.names, skills):
+        draft.lose(one, "instructions of a subfolder; only those at the top are told")
     for one, reason in source.left_out.items():
         draft.lose(one, reason)
     kind: ImportFormat = "agent workspace" if is_whole else "agent instructions"
@@ -140,6 +143,15 @@ def _instructions(
         word = part.removesuffix(".md").lower()
         block_id = f"{prefix}-{word}" if prefix else f"imported-{word}"
         add_instructions(draft, part, text, block_id=block_id, persona=persona)
+
+
+def _deeper_instructions(names: Sequence[str], skills: Sequence[str]) -> Iterator[str]:
+    """Those in folders below, but for what is copied as part of a skill."""
+    tops = tuple(name.removesuffix(SKILL) for name in skills)
+    for name in names:
+        path = PurePosixPath(name)
+        if len(path.parts) > 1 and path.name.upper() in _UPPER and not name.startswith(tops):
+            yield name
 
 
 def _skills(draft: ArrivalDraft, source: ImportSource, found: list[str]) -> None:

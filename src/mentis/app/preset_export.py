@@ -25,6 +25,7 @@ _PERSONA = 600  # the order of the block that describes the persona
 _BETWEEN = ("worldInfoBefore", "personaDescription", "charDescription", "charPersonality")
 _AFTER = ("scenario", "worldInfoAfter", "dialogueExamples")
 _HISTORY = "chatHistory"
+_CONDITIONS = ("requires_any", "requires_all", "requires_none", "modes", "group", "keywords")
 _MARKERS = (*_BETWEEN, *_AFTER, _HISTORY)
 
 
@@ -75,6 +76,8 @@ def _row(block: Block, identifier: str, draft: ExportDraft) -> JsonObject:
     told = block.variants.get("default") or next(iter(block.variants.values()))
     if len(block.variants) > 1:
         draft.lose(f"other wordings of {block.id}", "a prompt has one text")
+    if conditions := [name for name in _CONDITIONS if getattr(block, name)]:
+        draft.lose(f"conditions of {block.id} ({', '.join(conditions)})", "a prompt is always told")
     return {
         "identifier": identifier,
         "name": block.name,

@@ -37,6 +37,12 @@ SAMPLING = (
     "openai_max_context",
     "seed",
 )
+# Where else than in the prompt who the user is may be told.
+_USER_PLACES = {
+    1: "after the character",
+    2: "above the author's note",
+    3: "below the author's note",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +75,15 @@ class Preset(Value):
 
 @dataclass(frozen=True, slots=True)
 class UserPersona(Value):
-    """Who the user is, in one of several ways; `told` is whether it is put into prompts."""
+    """Who the user is, in one of several ways; `told` is whether it is put into prompts, and
+    `place` in words where, if that is not the place in the prompt itself.
+    """
 
     name: str
     description: str
     default: bool = False
     told: bool = True
+    place: str = ""
 
 
 def is_preset(document: object) -> bool:
@@ -122,11 +131,19 @@ def read_user_personas(document: JsonObject) -> tuple[UserPersona, ...]:
                 _text(members, "description"),
                 default=avatar == chosen,
                 told=members.get("position") != 9,  # the number for nowhere
+                place=_user_place(members),
             )
         )
     if not found or len(found) > _MOST:
         raise BadInput(f"it holds {len(found)} personas", hint="back them up anew")
     return tuple(found)
+
+
+def _user_place(members: JsonObject) -> str:
+    number, depth = members.get("position"), members.get("depth")
+    if number == 4:
+        return f"{depth if type(depth) is int else 2} messages before the end"
+    return _USER_PLACES.get(number, "") if isinstance(number, int) else ""
 
 
 def is_scripts(document: object) -> bool:
