@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / ".venv-programs"
 # The lock of each Python environment, and the first version that it is not made for.
-PYTHONS = {"sdks": (3, 99), "aider": (3, 13), "synapse": (3, 99)}
+PYTHONS = {"sdks": (3, 99), "aider": (3, 13), "synapse": (3, 99), "cards": (3, 99)}
 NODE = ROOT / "tools" / "programs"
 REASON, STAMP = "reason.txt", "stamp.txt"
 _PATIENCE = 300

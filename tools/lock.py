@@ -31,6 +31,7 @@ PROGRAMS = {
     "programs-sdks.txt": "tools/programs/sdks.in",
     "programs-aider.txt": "tools/programs/aider.in",
     "programs-synapse.txt": "tools/programs/synapse.in",
+    "programs-cards.txt": "tools/programs/cards.in",
 }
 
 

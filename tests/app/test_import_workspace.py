@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from mentis import Agent, Personas, Prompts, create_home
-from mentis.errors import BadInput
+from mentis.codec.forms import to_json
+from mentis.errors import BadInput, UsageError
 from mentis.homes import import_file, plan_file_import, undo_import
 from mentis.memories.memories import Memories
 from mentis.recall.skills import read_skills
@@ -146,6 +147,19 @@ async def test_instructions_alone_are_for_all_or_for_one(home: Path, tmp_path: P
     undo_import(home)
     project = _folder(tmp_path, {"AGENTS.md": "Be brief.", "CLAUDE.md": "@AGENTS.md\n"}, "project")
     assert import_file(home, project).blocks == ("project-agents",)
+
+
+def test_blocks_that_are_for_all_are_promoted_by_their_ids(home: Path, tmp_path: Path) -> None:
+    made = import_file(home, _folder(tmp_path, {"AGENTS.md": "Be brief."}, "project"))
+    with Personas.open(home) as personas:
+        promoted = personas.promote_blocks(made.blocks, reason="I read it")
+        entry = personas.record("ada").latest(1)[0]
+        with pytest.raises(UsageError, match="nothing to promote"):
+            personas.promote_blocks(made.blocks, reason="again")
+    assert entry.index == promoted.entry
+    assert b'"blocks":["project-agents"]' in to_json(entry)
+    with Prompts.open(home) as prompts:
+        assert prompts.block("project-agents").trust is Trust.OWNER
 
 
 def test_instructions_of_subfolders_are_named_as_a_loss(home: Path, tmp_path: Path) -> None:

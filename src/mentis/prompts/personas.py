@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, cast
 
+from mentis.codec.canon import canonical
 from mentis.codec.media_types import type_of
 from mentis.codec.toml import read_text
 from mentis.disk.atomic import write_atomic
@@ -71,7 +72,9 @@ class AcceptedRevision(Value):
 
 @dataclass(frozen=True, slots=True)
 class PersonaPromotion(Value):
-    """The owner vouches for a persona and its blocks: they count as the owner's own words."""
+    """The owner vouches for a persona and its blocks, or, where `persona` is empty, for blocks
+    alone: they count as the owner's own words.
+    """
 
     persona: str
     blocks: tuple[str, ...]
@@ -245,10 +248,34 @@ class Personas(DatabaseHolder):
             entry = self.note(chosen, Draft("persona", "owner", {"persona": body}))
             if persona.trust is not Trust.OWNER:
                 self._rewrite(chosen, {"trust": Trust.OWNER.value})
-            for block_id in blocks:
-                meta = {"trust": Trust.OWNER.value}
-                prompts.editor.save(block_id, meta=meta, words=f"promoted, entry {entry}")
+            _promote_blocks(prompts, blocks, entry)
         return PersonaPromotion(chosen, blocks, entry)
+
+    def promote_blocks(self, block_ids: Sequence[str], *, reason: str) -> PersonaPromotion:
+        """The owner vouches for imported blocks by their ids, whoever is told them: recorded before
+        it is done, in the record of the home's first persona.
+        """
+        if not reason.strip():
+            raise UsageError("say why: it is recorded", hint="give a reason")
+        with Prompts.open(self._home.path, parts=self._parts) as prompts:
+            blocks = {name: prompts.block(name) for name in block_ids}
+            for name, block in blocks.items():
+                if block.trust.rank <= Trust.OWNER.rank:
+                    hint = "mentis prompts list names the trust of blocks"
+                    raise UsageError(f"block {name}: there is nothing to promote", hint=hint)
+            told = {
+                name: {wording: one.content for wording, one in block.variants.items()}
+                for name, block in blocks.items()
+            }
+            body: dict[str, object] = {
+                "what": "promote",
+                "digest": digest(canonical(told)),
+                "blocks": list(blocks),
+                "reason": reason,
+            }
+            entry = self.note(self.ids()[0], Draft("persona", "owner", {"persona": body}))
+            _promote_blocks(prompts, tuple(blocks), entry)
+        return PersonaPromotion("", tuple(blocks), entry)
 
     def greetings(self, persona_id: str) -> tuple[GreetingRow, ...]:
         """The greeting in force, and the others to choose from."""
@@ -376,3 +403,9 @@ class Personas(DatabaseHolder):
             return shipped_persona(source)
         known = sorted({*self._home.personas(), *shipped_personas()})
         raise PersonaError(f"there is no persona {source!r}", hint=f"known: {', '.join(known)}")
+
+
+def _promote_blocks(prompts: Prompts, blocks: Sequence[str], entry: int) -> None:
+    for block_id in blocks:
+        meta = {"trust": Trust.OWNER.value}
+        prompts.editor.save(block_id, meta=meta, words=f"promoted, entry {entry}")

@@ -55,6 +55,7 @@ ABSENT = {
     "open_conversation",
     "plan_home_import",
     "plan_prompt_import",
+    "promote_block",
     "promote_persona",
     "promote_memory",
     "read_recorded_body",

@@ -154,7 +154,10 @@ WRITES = ASKS | {
         for name in ("checkout", "commit", "greeting", "new", "promote", "reset", "undo", "use")
     ),
     *(f"prompts {name}" for name in ("copy", "edit", "import", "new", "order", "reset", "rm")),
-    *(f"prompts {name}" for name in ("toggle", "undo", "placeholder new", "placeholder rm")),
+    *(
+        f"prompts {name}"
+        for name in ("promote", "toggle", "undo", "placeholder new", "placeholder rm")
+    ),
     *("routes add", "routes remove", "screening calibrate"),
     *(f"sense {name}" for name in ("add", "drop", "retry")),
     *("sessions undo", "settings set", "settings unset"),

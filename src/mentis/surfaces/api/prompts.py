@@ -21,6 +21,7 @@ from mentis.library.archive import export_set
 from mentis.library.edit import Edit, Editor
 from mentis.library.search import Match, search, usages
 from mentis.prompts.kinds import RequestKind
+from mentis.prompts.personas import PersonaPromotion, Personas
 from mentis.prompts.placeholders import PlaceholderUse
 from mentis.prompts.prompt_data import (
     block_data,
@@ -38,7 +39,16 @@ from mentis.values.placeholder import Placeholder
 from mentis.web.problems import with_status
 
 from .missing import is_there
-from .operation import ApiCall, Example, FileAnswer, Given, ListPage, OperationTable, PageQuery
+from .operation import (
+    ApiCall,
+    Example,
+    FileAnswer,
+    Given,
+    ListPage,
+    OperationTable,
+    PageQuery,
+    ReasonGiven,
+)
 from .paging import page_of
 from .shapes import (
     BlockAnswer,
@@ -646,6 +656,13 @@ def settle_conflict(call: ApiCall, body: SettleGiven) -> dict[str, object]:
     """Settle where you and a new version of Mentis changed the same field."""
     with _block_of(call) as (prompts, block):
         return _change(prompts, lambda editor: editor.settle(block.id, body.field, body.take))
+
+
+@table.post(f"{_BLOCK}/promote", PersonaPromotion, scope="admin", commands=("prompts promote",))
+def promote_block(call: ApiCall, body: ReasonGiven) -> dict[str, object]:
+    """Vouch for an imported block: its words count as the owner's own from then on."""
+    with _block_of(call) as (_, block), Personas.open(call.home, parts=call.desk.parts) as personas:
+        return to_object(personas.promote_blocks([block.id], reason=body.reason))
 
 
 @table.post(

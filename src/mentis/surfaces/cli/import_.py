@@ -52,7 +52,8 @@ def import_(
     becomes what, what is not done as the other program does it, and what is only shown. It is one
     change, and --undo takes it back; the original stays in imports/ of the home. What comes so
     counts as `reference`, not as your own words, until you have read it and say `mentis persona
-    promote ID`; what was said in a chat stays untrusted. Scripts and patterns in it are never run.
+    promote ID` (`mentis prompts promote ID` of a block that is for all); what was said in a chat
+    stays untrusted. Scripts and patterns in it are never run.
     """
     from mentis.app.home_import import import_file, plan_file_import, undo_import
 
@@ -92,6 +93,9 @@ def _next_steps(made: HomeImport) -> Iterator[Text]:
         yield Note(f"talk on: mentis chat --persona {whose} --session {session}")
         return
     if not persona:
+        if made.blocks:
+            names = " ".join(made.blocks[:3]) + (" ..." if len(made.blocks) > 3 else "")
+            yield Note(f'once you have read it: mentis prompts promote {names} -m "I read it"')
         yield Note("see it: mentis prompts list, mentis prompts lore WORDS, mentis skills list")
         return
     yield Note(f'once you have read it: mentis persona promote {persona} -m "I read it"')

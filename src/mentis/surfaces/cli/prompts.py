@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from .groups import RenamedGroup
-from .prompts_archive import export, import_
+from .prompts_archive import export, import_, promote
 from .prompts_change import copy, edit, new, order, placeholder, rm, toggle
 from .prompts_history import conflicts, diff, history, reset, undo
 from .prompts_look import check, list_, lore, preview, search, show, usages
@@ -44,5 +44,6 @@ for command in (
     conflicts,
     export,
     import_,
+    promote,
 ):
     prompts.add_command(command)

@@ -72,6 +72,24 @@ def _export_as(file: Path, kind: str, persona: str, book: str) -> Report:
     return write_export(file, made)
 
 
+@click.command(epilog='For example: mentis prompts promote project-agents -m "I read it"')
+@click.argument("block_ids", metavar="ID...", nargs=-1, required=True)
+@click.option("-m", "--reason", default="", metavar="TEXT", help="Why: it is recorded.")
+@home_option
+@prints_report
+def promote(block_ids: tuple[str, ...], *, reason: str) -> Report:
+    """Vouch for imported blocks: their words count as your own from then on.
+
+    For blocks that every persona is told, as of an AGENTS.md or a preset; those of one persona come
+    with `mentis persona promote`. Read them first: `mentis prompts show ID`.
+    """
+    from mentis.prompts.personas import Personas
+
+    with Personas.open(home_path()) as personas:
+        made = personas.promote_blocks(block_ids, reason=reason)
+    return Report(made, Note(f"{', '.join(made.blocks)}: promoted [entry {made.entry}]"))
+
+
 @click.command("import", epilog="For example: mentis prompts import theirs.zip --dry-run")
 @click.argument("file", type=click.Path(path_type=Path, exists=True))
 @click.option(
