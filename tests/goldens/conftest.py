@@ -12,5 +12,5 @@ from .stage import steady_digest, steady_salt
 
 @pytest.fixture(autouse=True)
 def _steady_salts(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]  # used by pytest
-    monkeypatch.setattr(sql_inventory, "token_hex", steady_salt)
+    monkeypatch.setattr(sql_inventory, "random_salt", steady_salt)
     monkeypatch.setattr(home_files, "digest_file", steady_digest)

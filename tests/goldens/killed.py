@@ -217,7 +217,7 @@ def copied(folder: Path, name: str) -> Path:
 def main(folder: Path, kind: str, stride: int) -> None:
     """Each `stride`-th write; then inside the act, and a life to its end."""
     os.environ["MENTIS_CONFIG"] = str(folder / "made" / "config")
-    sql_inventory.token_hex = steady_salt
+    sql_inventory.random_salt = steady_salt
     home_files.digest_file = steady_digest
     made = create_home(folder / "made" / "home")
     with (made / "mentis.toml").open("a", encoding="utf-8") as file:

@@ -66,9 +66,9 @@ class GoldenIds(CountingIds):
         return b"golden salt 16 b"
 
 
-def steady_salt(count: int | None = None) -> str:
+def steady_salt() -> bytes:
     """For what is kept beside the record, as above."""
-    return "5a" * (count or 16)
+    return b"\x5a" * 16
 
 
 def steady_digest(_data: bytes) -> str:

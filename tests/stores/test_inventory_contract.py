@@ -10,6 +10,7 @@ import pytest
 from mentis.home.create import create_home
 from mentis.library.shelf import Shelf
 from mentis.ports.entries import Stamp
+from mentis.ports.ids import CountingIds
 from mentis.record.home_files import open_home_files
 from mentis.record.verify_inventory import InventoryCheck
 from mentis.stores.files.home import Home
@@ -160,7 +161,9 @@ def test_memories_of_an_older_schema_wait_for_the_first_entry(
         memories = PostgresMemories(server)
         memories.remember(AGENT, Memory("cello", "She plays.", time=NOW))
         with server.session() as connection:
-            connection.execute("DROP TABLE inventory, inventory_lists, blobs, files")
+            connection.execute(
+                "DROP TABLE inventory, inventory_lists, blobs, files, inbox, rings, workers"
+            )
             connection.execute("UPDATE version SET number = %s", (TAKES_INVENTORY,))
     with PostgresDatabase(postgres_url, schema=older) as server:
         ledger = PostgresLedger(server)
@@ -168,3 +171,12 @@ def test_memories_of_an_older_schema_wait_for_the_first_entry(
         assert [one.kind for one in ledger.entries(AGENT)] == [KIND, "turn"]
         check = _checked(ledger)
     assert (check.findings, check.notes) == ([], [])
+
+
+def test_salts_come_from_whoever_opens_the_database(tmp_path: Path) -> None:
+    with Database(tmp_path / "mentis.db", salts=CountingIds().salt) as database:
+        memories = SqliteMemories(database)
+        for name in ("cello", "violin"):
+            memories.remember(AGENT, Memory(name, f"She plays the {name}.", time=NOW))
+        salts = database.read("SELECT salt FROM inventory ORDER BY number")
+    assert [int(salt, 16) for (salt,) in salts] == [1, 2]

@@ -63,7 +63,7 @@ def open_agent_parts(
     provider = open_provider(settings, home, parts, clock=clock)
     secret, noted = open_secret(home, parts)
     # Last of what can fail, so that no failure leaves it open.
-    database = open_database(home, settings, parts.variables, file=store)
+    database = open_database(home, settings, parts.variables, file=store, salts=parts.salts)
     with closed_on_failure(database):
         agent = f"{settings.model.name or home.name}/{chosen}"
         ground = _open_ground(

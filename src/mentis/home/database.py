@@ -12,6 +12,7 @@ from mentis.ledger.checkpoint import read_note
 from mentis.settings.settings import Settings
 from mentis.stores.files.home import Home
 from mentis.stores.files.key_folder import KeyFolder, config_folder
+from mentis.stores.sql_inventory import Salts
 from mentis.stores.sqlite.database import Database
 from mentis.values.checkpoint import Checkpoint
 from mentis.values.words import entries_of
@@ -31,6 +32,7 @@ def open_database(
     file: Path | None = None,
     readonly: bool = False,
     anew: bool = False,
+    salts: Salts | None = None,
 ) -> Database:
     """RolledBack where it is gone although a checkpoint of it is kept beside the key: an empty one
     in its place would say that nothing was ever there. `anew` begins one all the same. `file` is
@@ -50,7 +52,8 @@ def open_database(
     if not (file or anew or home.database.exists()):
         _refuse_gone(home, settings, environ)
     try:
-        database = Database(file or home.database, busy_seconds=busy, readonly=readonly)
+        path = file or home.database
+        database = Database(path, busy_seconds=busy, readonly=readonly, salts=salts)
     except (HomeUnwritable, StoreFull) as error:
         if file or readonly or anew or not home.database.exists():
             raise

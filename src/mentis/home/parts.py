@@ -35,6 +35,7 @@ class Parts:
     provider: Provider | None = None
     clock: Clock | None = None
     ids: Ids | None = None
+    salts: Callable[[], bytes] | None = None  # of the inventory; 16 bytes nobody can guess
     environ: Mapping[str, str] | None = None
     handlers: tuple[ActHandler, ...] = ()
     channels: tuple[Channel, ...] = ()

@@ -151,7 +151,7 @@ def open_asides(
     agent = f"{settings.model.name or home.name}/{chosen}"
     clock, ids = parts.clock or SystemClock(), parts.ids or RandomIds()
     with (
-        closing(open_database(home, settings, parts.variables)) as database,
+        closing(open_database(home, settings, parts.variables, salts=parts.salts)) as database,
         closing(open_ledger(settings, database, parts.variables)) as ledger,
     ):
         secret = parts.secret or read_secret(home) or make_secret(home, ids.salt)

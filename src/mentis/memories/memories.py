@@ -117,7 +117,7 @@ def open_memories(
     place = find_home(Path(home))
     settings = load_settings(place.path, parts.variables)
     chosen = place.pick_persona(persona, settings.model.persona)
-    database = open_database(place, settings, parts.variables)
+    database = open_database(place, settings, parts.variables, salts=parts.salts)
     with closed_on_failure(database):
         tools = open_memory_parts(settings, database, parts)
     return Memories(f"{settings.model.name or place.name}/{chosen}", tools, database)

@@ -287,7 +287,7 @@ def open_cognition(
     settings = load_settings(place.path, parts.variables)
     chosen = place.pick_persona(persona, settings.model.persona)
     agent = f"{settings.model.name or place.name}/{chosen}"
-    database = open_database(place, settings, parts.variables)
+    database = open_database(place, settings, parts.variables, salts=parts.salts)
     clock, ids = parts.clock or SystemClock(), parts.ids or RandomIds()
     with closed_on_failure(database):
         states = States(open_revisions(database), clock)

@@ -114,7 +114,7 @@ class Personas(DatabaseHolder):
         home = find_home(Path(path))
         parts = parts or Parts()
         settings = load_settings(home.path, parts.variables)
-        return cls(home, open_database(home, settings, parts.variables), parts)
+        return cls(home, open_database(home, settings, parts.variables, salts=parts.salts), parts)
 
     @property
     def home(self) -> Home:

@@ -116,7 +116,7 @@ class Prompts(DatabaseHolder):
         home = find_home(Path(path))
         parts = parts or Parts()
         settings = load_settings(home.path, parts.variables)
-        database = open_database(home, settings, parts.variables)
+        database = open_database(home, settings, parts.variables, salts=parts.salts)
         return cls(home, database, parts, route=route, shelf=shelf, author=author)
 
     @property

@@ -85,7 +85,9 @@ def open_record(
     settings = load_settings(place.path, parts.variables)
     chosen = pick_persona(place, persona, settings.model.persona)
     sealing = open_sealing(place, settings, parts.variables)
-    database = open_database(place, settings, parts.variables, readonly=readonly, anew=anew)
+    database = open_database(
+        place, settings, parts.variables, readonly=readonly, anew=anew, salts=parts.salts
+    )
     with closed_on_failure(database):
         ledger = open_ledger(settings, database, parts.variables)
     record = Record(

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from secrets import token_hex
+from secrets import token_bytes
 from typing import Protocol, TypeAlias
 
 from mentis.values.digest import digest
@@ -38,6 +38,8 @@ from mentis.values.inventory import (
 from .rows import Row
 
 Execute: TypeAlias = Callable[[str, Sequence[object]], list[Row]]
+Salts: TypeAlias = Callable[[], bytes]  # each 16 bytes nobody can guess
+
 # Entries that a person or the agent made of their own; others are answers that somebody waits for,
 # or statements that are signed as the one that follows an entry they name.
 BINDING = frozenset({"turn", "memory", "persona", "state"})
@@ -89,47 +91,60 @@ INSERT INTO inventory (scope, kind, name, salt, leaf, bound) VALUES (?, 'file', 
 _LEFT = "SELECT kind, name, number, bound FROM inventory WHERE scope = ? AND leaf IS NULL"
 
 
-def note_memory(execute: Execute, agent: str, name: str, written: str | None) -> None:
+def random_salt() -> bytes:
+    """Where whoever opens a database brings no source of salts."""
+    return token_bytes(16)
+
+
+def note_memory(
+    execute: Execute, agent: str, name: str, written: str | None, *, salts: Salts
+) -> None:
     """A memory as it is written in its column from now on; None where it is gone."""
-    _note(execute, (agent, MEMORY, name), None if written is None else (written,))
+    _note(execute, (agent, MEMORY, name), None if written is None else (written,), salts)
 
 
-def note_revision(execute: Execute, cells: Sequence[str | int]) -> None:
+def note_revision(execute: Execute, cells: Sequence[str | int], *, salts: Salts) -> None:
     """A revision, by the cells of its row. Those of the library are of no agent."""
     key, number = str(cells[0]), int(cells[1])
     if scope := revision_scope(key):
-        _note(execute, (scope, REVISION, revision_name(key, number)), tuple(map(str, cells)))
+        place = (scope, REVISION, revision_name(key, number))
+        _note(execute, place, tuple(map(str, cells)), salts)
 
 
-def _note(execute: Execute, place: tuple[str, str, str], cells: Sequence[str] | None) -> None:
+def _note(
+    execute: Execute, place: tuple[str, str, str], cells: Sequence[str] | None, salts: Salts
+) -> None:
     execute(_FORGET, place)
-    execute(_NOTE, (*place, *_salted(place, cells)))
+    execute(_NOTE, (*place, *_salted(place, cells, salts)))
 
 
 def _salted(
-    place: tuple[str, str, str], cells: Sequence[str] | None
+    place: tuple[str, str, str], cells: Sequence[str] | None, salts: Salts
 ) -> tuple[str | None, str | None]:
     if cells is None:
         return None, None
-    salt = token_hex(16)
+    salt = salts().hex()
     return salt, leaf_of(salt, *place[1:], cells)
 
 
 def noted_rows(
-    memories: Sequence[Row], revisions: Sequence[Row]
+    memories: Sequence[Row], revisions: Sequence[Row], salts: Salts
 ) -> Iterator[tuple[str, str, str, str | None, str | None]]:
     """Rows of `inventory` for what an older database holds: all of it waits for its first entry."""
     for agent, name, written in memories:
         place = (agent, MEMORY, name)
-        yield (*place, *_salted(place, (written,)))
+        yield (*place, *_salted(place, (written,), salts))
     for cells in revisions:
         if scope := revision_scope(cells[0]):
             place = (scope, REVISION, revision_name(cells[0], cells[1]))
-            yield (*place, *_salted(place, tuple(map(str, cells))))
+            yield (*place, *_salted(place, tuple(map(str, cells)), salts))
 
 
 class InventoryEngine(Protocol):
     """Parameters stand as `?`."""
+
+    @property
+    def salts(self) -> Salts: ...
 
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]: ...
 
@@ -291,7 +306,8 @@ class SqlInventory:
                     scope, rows = revision_scope(key), execute(_ONE_REVISION, (key, int(number)))
                 place = (scope, kind, name)
                 if rows or gone or execute(_NOTED, place):
-                    _note(execute, place, tuple(map(str, rows[0])) if rows else None)
+                    cells = tuple(map(str, rows[0])) if rows else None
+                    _note(execute, place, cells, self._engine.salts)
                 else:
                     elsewhere.append((kind, name))
         return elsewhere

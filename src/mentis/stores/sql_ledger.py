@@ -35,7 +35,7 @@ from .leasing import (
 from .marking import check_marks, write_marks
 from .rows import COLUMNS, Row, damaged_cell, to_entry, to_row, write_object
 from .session import HEAD, SqlTransaction
-from .sql_inventory import BINDING, Execute, SqlInventory, Unbound
+from .sql_inventory import BINDING, Execute, Salts, SqlInventory, Unbound
 from .sql_turns import TurnReader, TurnRow, add_turn, write_turns
 
 T = TypeVar("T")
@@ -99,6 +99,9 @@ Read = Callable[[str, Sequence[object]], list[Row]]
 
 
 class LedgerEngine(Protocol):
+    @property
+    def salts(self) -> Salts: ...
+
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]: ...
 
     def together(self) -> AbstractContextManager[None]:
@@ -140,6 +143,10 @@ class _Still:
     def __init__(self, read: Read, engine: LedgerEngine) -> None:
         self._read = read
         self._engine = engine
+
+    @property
+    def salts(self) -> Salts:
+        return self._engine.salts
 
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         return self._read(statement, parameters)

@@ -18,7 +18,7 @@ from mentis.values.memories import (
 from .memory_rows import list_cells, plain_text, read_memory, write_memory
 from .memory_rules import check_same, check_vectors, id_taken, same_as
 from .rows import Row
-from .sql_inventory import note_memory
+from .sql_inventory import Salts, note_memory
 
 _KEEP = """
 INSERT INTO memories (agent, id, memory, text, content, revision, state, kind, worth, time, names,
@@ -60,6 +60,9 @@ _ALL = MemoryListing(states=())
 
 class MemoriesTransaction(Protocol):
     """Statements inside one transaction that no other writer of this agent can come between."""
+
+    @property
+    def salts(self) -> Salts: ...
 
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]: ...
 
@@ -132,7 +135,7 @@ class SqlMemories:
                 return False
             work.execute("DELETE FROM memories WHERE agent = ? AND id = ?", place)
             _drop_vectors_of(work, agent, memory_id)
-            note_memory(work.execute, agent, memory_id, None)
+            note_memory(work.execute, agent, memory_id, None, salts=work.salts)
             _advance(work, agent, forgotten=1)
         self._remains = self._engine.forget()
         return True
@@ -303,7 +306,7 @@ def _keep(work: MemoriesTransaction, agent: str, memory: Memory, revision: int) 
     written = write_memory(memory)
     own = (written, text_digest(memory.text), content, revision)
     work.execute(_KEEP, (agent, memory.id, *own, *list_cells(memory)))
-    note_memory(work.execute, agent, memory.id, written)
+    note_memory(work.execute, agent, memory.id, written, salts=work.salts)
 
 
 def _advance(work: MemoriesTransaction, agent: str, *, forgotten: int = 0) -> int:

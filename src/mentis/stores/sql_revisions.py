@@ -10,7 +10,7 @@ from mentis.errors import StoreDamaged
 from mentis.values.cognition import Revision
 
 from .rows import Row
-from .sql_inventory import note_revision
+from .sql_inventory import Salts, note_revision
 from .succession import check_next_revision
 
 _NEWEST = "SELECT coalesce(max(number), 0) FROM revisions WHERE key = ?"
@@ -37,6 +37,9 @@ class RevisionsTransaction(Protocol):
 class RevisionsEngine(Protocol):
     """Parameters stand as `?`. No other writer of the key comes between what is in one `write`."""
 
+    @property
+    def salts(self) -> Salts: ...
+
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]: ...
 
     def write(self, key: str) -> AbstractContextManager[RevisionsTransaction]: ...
@@ -53,7 +56,7 @@ class SqlRevisions:
             check_next_revision(one, newest=newest)
             row = (one.key, one.number, one.content, one.digest, one.time, one.words, one.author)
             work.execute(_SAVE, row)
-            note_revision(work.execute, row)
+            note_revision(work.execute, row, salts=self._engine.salts)
 
     def history(self, key: str, *, last: int | None = None) -> tuple[Revision, ...]:
         rows = self._engine.read(_HISTORY, (key, _ALL if last is None else last))

@@ -15,7 +15,9 @@ from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from mentis.errors import EngineMissing, SettingsError, StoreLocked, StoreTooNew, UsageError
+from mentis.stores import sql_inventory
 from mentis.stores.rows import Row
+from mentis.stores.sql_inventory import Salts
 
 from .faults import translate
 from .indexes import unfound_rows
@@ -55,8 +57,15 @@ class PostgresDatabase:
     """
 
     def __init__(
-        self, url: str, *, schema: str = "mentis", busy_seconds: float = 5.0, own: bool = True
+        self,
+        url: str,
+        *,
+        schema: str = "mentis",
+        busy_seconds: float = 5.0,
+        own: bool = True,
+        salts: Salts | None = None,
     ) -> None:
+        self.salts = salts or sql_inventory.random_salt
         self._psycopg = _load()
         self._url = url
         # libpq fills in from the environment what nobody gives, and an empty password is given.
@@ -215,7 +224,7 @@ class PostgresDatabase:
                 if version <= LISTS_MEMORIES:
                     list_memories(connection)
                 if version <= TAKES_INVENTORY:
-                    take_inventory(connection)
+                    take_inventory(connection, self.salts)
                 connection.execute("DELETE FROM version")
                 connection.execute("INSERT INTO version (number) VALUES (%s)", (VERSION,))
             check_schema(connection, self.where)

@@ -17,7 +17,7 @@ from mentis.errors import MentisError
 from mentis.stores.group import GroupCommit
 from mentis.stores.rows import COLUMNS, Row
 from mentis.stores.session import SqlTransaction, TurnPlace
-from mentis.stores.sql_inventory import Execute, SqlInventory
+from mentis.stores.sql_inventory import Execute, Salts, SqlInventory
 from mentis.stores.sql_ledger import Read, SqlLedger
 
 from .database import PostgresDatabase
@@ -68,6 +68,10 @@ class _PostgresEngine:
         self._shared = GroupCommit(_Together(database))
         self._groups: dict[str, GroupCommit[_Session]] = {}
         self._lock = Lock()
+
+    @property
+    def salts(self) -> Salts:
+        return self._database.salts
 
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         return self._database.read(_spelled(statement), parameters)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mentis.errors import StoreDamaged
 from mentis.stores.rows import Row
+from mentis.stores.sql_inventory import Salts
 from mentis.stores.sql_memories import SqlMemories
 
 from .database import PostgresDatabase
@@ -60,7 +61,7 @@ class _Engine:
     def write(self, agent: str) -> Generator[_Work]:
         with self._database.session() as connection, connection.transaction():
             connection.execute(_TURN.encode(), (agent,))
-            yield _Work(connection)
+            yield _Work(connection, self._database.salts)
 
     def pack(self, data: bytes) -> object:
         numbers = array("f", data)
@@ -97,8 +98,9 @@ class _Engine:
 
 
 class _Work:
-    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+    def __init__(self, connection: psycopg.Connection[Row], salts: Salts) -> None:
         self._connection = connection
+        self.salts = salts
 
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         cursor = self._connection.execute(_spelled(statement).encode(), parameters)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mentis.stores.memory_rows import LIST_COLUMNS, list_cells_of
 from mentis.stores.rows import Row
-from mentis.stores.sql_inventory import noted_rows
+from mentis.stores.sql_inventory import Salts, noted_rows
 
 if TYPE_CHECKING:
     import psycopg
@@ -291,7 +291,7 @@ def list_memories(connection: psycopg.Connection[Row]) -> None:
         cursor.executemany(statement.encode(), cells)
 
 
-def take_inventory(connection: psycopg.Connection[Row]) -> None:
+def take_inventory(connection: psycopg.Connection[Row], salts: Salts) -> None:
     memories = connection.execute(
         "SELECT agent, id, memory FROM memories ORDER BY agent, id"
     ).fetchall()
@@ -304,4 +304,4 @@ def take_inventory(connection: psycopg.Connection[Row]) -> None:
         " VALUES (%s, %s, %s, %s, %s, '')"
     )
     with connection.cursor() as cursor:
-        cursor.executemany(statement.encode(), list(noted_rows(memories, revisions)))
+        cursor.executemany(statement.encode(), list(noted_rows(memories, revisions, salts)))

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mentis.stores.rows import Row
+from mentis.stores.sql_inventory import Salts
 from mentis.stores.sql_revisions import SqlRevisions
 
 from .database import PostgresDatabase
@@ -27,6 +28,10 @@ class PostgresRevisions(SqlRevisions):
 class _Engine:
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
+
+    @property
+    def salts(self) -> Salts:
+        return self._database.salts
 
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         return self._database.read(_spelled(statement), parameters)

@@ -16,7 +16,9 @@ from threading import RLock
 from urllib.parse import quote
 
 from mentis.errors import MentisError, StoreDamaged, StoreError, StoreTooNew, UsageError
+from mentis.stores import sql_inventory
 from mentis.stores.rows import Row
+from mentis.stores.sql_inventory import Salts
 from mentis.system.files import MAKE_NEW, open_file
 
 from .faults import BUSY, damaged_database, translate, unwritable_database
@@ -114,8 +116,12 @@ class Database:
         busy_seconds: float = 5.0,
         readonly: bool = False,
         refusal: Callable[[], MentisError] | None = None,
+        salts: Salts | None = None,
     ) -> None:
-        """`refusal` is what whoever writes is told, where that has a better reason."""
+        """`refusal` is what whoever writes is told, where that has a better reason. `salts` are of
+        what is noted in the inventory.
+        """
+        self.salts = salts or sql_inventory.random_salt
         self.path = path
         self._refusal = refusal
         self._busy_seconds = busy_seconds
@@ -385,7 +391,7 @@ class Database:
             # Read again under the lock: another process may have been here first.
             version = self._check(connection)
             if version < VERSION:
-                migrate(connection, version)
+                migrate(connection, version, self.salts)
 
     def _open_readonly(self) -> sqlite3.Connection:
         if not self._sees(self.path.is_file):

@@ -12,7 +12,7 @@ from mentis.errors import MentisError
 from mentis.stores.group import GroupCommit
 from mentis.stores.rows import COLUMNS, Row
 from mentis.stores.session import SqlTransaction
-from mentis.stores.sql_inventory import Execute, SqlInventory
+from mentis.stores.sql_inventory import Execute, Salts, SqlInventory
 from mentis.stores.sql_ledger import Read, SqlLedger
 from mentis.stores.sql_turns import TURN_TABLES
 
@@ -50,6 +50,10 @@ class _SqliteEngine:
     def __init__(self, database: Database, group: GroupCommit[_Session]) -> None:
         self._database = database
         self._group = group
+
+    @property
+    def salts(self) -> Salts:
+        return self._database.salts
 
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         return self._database.read(statement, parameters)

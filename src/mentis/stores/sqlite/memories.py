@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from mentis.errors import StoreDamaged
 from mentis.stores.rows import Row
+from mentis.stores.sql_inventory import Salts
 from mentis.stores.sql_memories import SqlMemories
 
 from .database import Database, fetch
@@ -31,7 +32,7 @@ class _Engine:
     @contextmanager
     def write(self, agent: str) -> Generator[_Work]:
         with self._database.write() as connection:
-            yield _Work(connection)
+            yield _Work(connection, self._database.salts)
 
     def pack(self, data: bytes) -> object:
         return data
@@ -63,8 +64,9 @@ class _Engine:
 
 
 class _Work:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, salts: Salts) -> None:
         self._connection = connection
+        self.salts = salts
 
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         return fetch(self._connection, statement, parameters)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mentis.stores.memory_rows import LIST_COLUMNS, list_cells_of
-from mentis.stores.sql_inventory import noted_rows
+from mentis.stores.sql_inventory import Salts, noted_rows
 
 # "MNTS", in the header of every database file of ours.
 APPLICATION_ID = 0x4D4E5453
@@ -303,6 +303,9 @@ def _take_inventory(connection: sqlite3.Connection) -> None:
     """
     for statement in _INVENTORY:
         connection.execute(statement)
+
+
+def _note_all(connection: sqlite3.Connection, salts: Salts) -> None:
     memories = connection.execute("SELECT agent, id, memory FROM memories ORDER BY agent, id")
     revisions = connection.execute(
         "SELECT key, number, content, digest, time, words, author FROM revisions"
@@ -310,7 +313,7 @@ def _take_inventory(connection: sqlite3.Connection) -> None:
     )
     connection.executemany(
         "INSERT INTO inventory (scope, kind, name, salt, leaf, bound) VALUES (?, ?, ?, ?, ?, '')",
-        list(noted_rows(memories.fetchall(), revisions.fetchall())),
+        list(noted_rows(memories.fetchall(), revisions.fetchall(), salts)),
     )
 
 
@@ -372,10 +375,12 @@ NOTES: tuple[str, ...] = (
 )
 
 
-def migrate(connection: sqlite3.Connection, version: int) -> None:
+def migrate(connection: sqlite3.Connection, version: int, salts: Salts) -> None:
     """Take a database from `version` to the newest, inside the caller's transaction."""
     for step in MIGRATIONS[version:]:
         step(connection)
+    if version <= INVENTORY:
+        _note_all(connection, salts)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
 

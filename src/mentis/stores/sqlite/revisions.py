@@ -7,6 +7,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from mentis.stores.rows import Row
+from mentis.stores.sql_inventory import Salts
 from mentis.stores.sql_revisions import SqlRevisions
 
 from .database import Database, fetch
@@ -20,6 +21,10 @@ class SqliteRevisions(SqlRevisions):
 class _Engine:
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    @property
+    def salts(self) -> Salts:
+        return self._database.salts
 
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         return self._database.read(statement, parameters)
