@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.rounds import LETTER, Rounds, calls, says, send
 
 pytest.importorskip("discord")
 
@@ -48,6 +49,27 @@ async def test_a_talk_goes_to_and_fro_and_over_a_restart(tmp_path: Path) -> None
             await rooms.settled()
             assert server.sent()[2]["content"] == "I am."
             assert len(rooms.happened("received")) == 1
+
+
+async def test_an_approval_is_a_button(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home", kind='"discord"')
+    with (home / "mentis.toml").open("a", encoding="utf-8") as file:
+        file.write('\n[acts]\nask = ["send"]\n')
+    pair_owner(home, DIRECT)
+    provider = Rounds(calls(LETTER), says("I asked."), says("I sent it."))
+    async with discord_server() as (server, address):
+        adapter = DiscordChannel(address, KEY)
+        async with living(home, adapter, tools=[send], provider=provider) as rooms:
+            await rooms.until(lambda: bool(rooms.happened("running")))
+            await server.write(DIRECT, "Write to Mallory.")
+            await rooms.until(lambda: any(one.get("components") for one in server.sent()))
+            offer = next(one for one in server.sent() if one.get("components"))
+            yes, no = offer["components"][0]["components"]
+            assert (yes["label"], no["label"]) == ("Yes", "No")
+            await server.press(yes["custom_id"], BOB)  # whoever it is that gets hold of it
+            await server.press(yes["custom_id"])
+            await rooms.until(lambda: "I sent it." in [one["content"] for one in server.sent()])
+            assert len(rooms.happened("ignored")) == 1
 
 
 async def test_a_refusal_is_final_and_a_limit_is_waited_for(tmp_path: Path) -> None:
