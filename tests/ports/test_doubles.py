@@ -23,6 +23,7 @@ from mentis.ports.clock import Clock, FixedClock
 from mentis.ports.embedder import Embedder
 from mentis.ports.entries import Entries
 from mentis.ports.ids import CountingIds, Ids
+from mentis.ports.inbox import AgentInbox
 from mentis.ports.leases import Leases
 from mentis.ports.ledger_store import LedgerStore
 from mentis.ports.marks import Marks
@@ -40,6 +41,7 @@ from mentis.ports.witness import ListWitness, Witness
 from mentis.stores.memory import (
     AcceptedInMemory,
     BlobsInMemory,
+    InboxInMemory,
     LedgerInMemory,
     MemoriesInMemory,
     RevisionsInMemory,
@@ -55,6 +57,7 @@ chance: type[Chance] = ListedChance
 clock: type[Clock] = FixedClock
 embedder: type[Embedder] = HashEmbedder
 ids: type[Ids] = CountingIds
+inbox: type[AgentInbox] = InboxInMemory
 ledger_store: type[LedgerStore] = LedgerInMemory
 entries: type[Entries] = LedgerInMemory
 marks: type[Marks] = LedgerInMemory

@@ -91,7 +91,7 @@ def turns_page(
     points = dict(ledger.turning_points(agent, session, length, before=length))
     standing = standing_in(dict(sorted({**points, **page}.items())))
     more = first > 0 if newest else end < length
-    return TurnPage(tuple(page.items()), frozenset(standing), more)
+    return TurnPage(tuple(page.items()), tuple(sorted(standing)), more)
 
 
 class _TurningPoints:

@@ -30,7 +30,7 @@ class TurnPage(Value):
     """
 
     turns: tuple[tuple[int, Turn], ...]
-    standing: frozenset[int] = frozenset()
+    standing: tuple[int, ...] = ()
     more: bool = False
 
 

@@ -74,7 +74,7 @@ def ask(home: Path, *actions: Action, parts: Parts | None = None) -> list[Outcom
         async def work() -> None:
             dispatch = partial(acting.dispatch, mode="chat", session="main", outcomes=outcomes)
             try:
-                await dispatch(actions, gate=Gate(GateRules()), seen=SEEN)
+                await dispatch(actions, gate=Gate(GateRules()), see=lambda: SEEN)
             finally:
                 await acting.aclose()
 

@@ -135,7 +135,7 @@ async def test_a_block_that_was_edited_within_a_session_is_named_with_its_byte_a
     async with open_paid(home, provider) as agent:
         await agent.chat("Third")
     found = report(mentis, home)["turns"]
-    (broken,) = [one for one in found if one["entry"] == 2]
+    (broken,) = [one for one in found if one["entry"] == 3]  # 2 binds the edit
     loss = broken["loss"]
     assert (loss["cause"], loss["where"], loss["exact"]) == ("changed", "block style", True)
     assert loss["byte"] == first_apart(bare(provider.sent[1]), bare(provider.sent[2]))
@@ -161,7 +161,7 @@ async def test_a_value_that_changes_in_the_lasting_part_is_to_be_told_at_the_end
     persona.write_text(persona.read_text(encoding="utf-8").replace('"Ada"', '"Eva"'), "utf-8")
     async with open_paid(home, provider) as agent:
         await agent.chat("Second")
-    (broken,) = [one for one in report(mentis, home)["turns"] if one["entry"] == 1]
+    (broken,) = [one for one in report(mentis, home)["turns"] if one["entry"] == 2]
     assert broken["loss"]["where"] == "block impersonation ({{char_name}})"
     assert "prompts edit impersonation --set 'stability=\"turn\"'" in broken["fix"]
     fix = ("prompts", "edit", "impersonation", "--set", 'stability="turn"')
@@ -192,9 +192,9 @@ async def test_without_inputs_the_prints_in_the_entries_say_which_part_changed(
         await agent.chat("Second")
     erased = ("ledger", "erase", "0", "--field", "inputs", "--reason", "asked for", "--yes")
     assert mentis(*erased, "--home", home).code == 0
-    (broken,) = [one for one in report(mentis, home)["turns"] if one["entry"] == 1]
+    (broken,) = [one for one in report(mentis, home)["turns"] if one["entry"] == 2]
     assert (broken["loss"]["where"], broken["loss"]["exact"]) == ("the lasting part", False)
-    gone = ("ledger", "erase", "1", "--field", "usage", "--reason", "asked for", "--yes")
+    gone = ("ledger", "erase", "2", "--field", "usage", "--reason", "asked for", "--yes")
     assert mentis(*gone, "--home", home).code == 0
     done = mentis("cost", "--home", home)
     assert "of 1 entry it is not known what it used: that was erased" in done.err

@@ -81,7 +81,7 @@ async def test_a_change_since_the_call_before_is_named_with_its_price(
     mentis("prompts", "edit", "style", "--text", "Be terse.", "--home", home)
     async with open_paid(home, provider) as agent:
         await agent.chat("Second")
-    found = why(mentis, home, "1")
+    found = why(mentis, home, "2")  # 1 binds the edit
     assert found["changed"]["where"] == found["loss"]["where"] == "block style"
     assert found["changed"]["byte"] == found["loss"]["byte"] > 0
     assert float(found["loss"]["usd"]) > 0

@@ -33,7 +33,7 @@ backend = "openai"
 url = "http://127.0.0.1:9/v1"
 model = "nobody-knows-its-price"
 """
-BROKEN = 5  # the entry of the turn before which a block was edited
+BROKEN = 6  # the entry of the turn before which a block was edited; 5 binds the edit
 WORDS = f"Write short sentences. {SCRIPT}"
 
 
