@@ -18,6 +18,17 @@ from mentis.recorder.recording import open_recording
 from .conftest import PATIENCE, upstream_server
 from .test_record import PROGRAM, environ_for, messages_answer
 
+# It makes its second call when the first one has been told: calls are written a moment later, and
+# those of one moment together.
+PATIENT = PROGRAM.replace(
+    'print("the program',
+    """    for _ in range(600 * (number == 0)):
+        if "1 call," in open(sys.argv[3]).read():
+            break
+        time.sleep(0.05)
+print("the program""",
+).replace("import os, sys", "import os, sys, time")
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
@@ -43,7 +54,7 @@ def test_the_title_of_the_terminal_tells_of_the_calls_and_the_output_is_the_prog
     terminal, other = pty.openpty()
     with upstream_server() as upstream:
         upstream.answer = messages_answer
-        program = [sys.executable, "-c", PROGRAM, "2", "claude-sonnet-5"]
+        program = [sys.executable, "-c", PATIENT, "2", "claude-sonnet-5", str(file)]
         command = [sys.executable, "-m", "mentis", "--home", str(home), "record", "--as", "tester"]
         process = subprocess.Popen(
             [*command, "--status", str(file), "--", *program],
