@@ -23,6 +23,7 @@ from mentis.errors import BadInput, HomeError, UsageError
 from mentis.exchange.memory_lines import write_lines
 from mentis.home.parts import Parts
 from mentis.memories.memories import open_memories
+from mentis.memories.screening import open_screener
 from mentis.prompts.personas import Personas
 from mentis.prompts.prompts import Prompts
 from mentis.settings.sources import load_settings
@@ -36,6 +37,7 @@ from mentis.values.value import Value
 
 from .import_plan import ArrivalLimits, HomeImportPlan, ImportArrival, ImportWish, PersonaArrival
 from .import_recognise import recognise
+from .import_screening import screen_arrival
 from .import_source import LARGEST, ImportSource
 
 __all__ = ["HomeImport", "HomeImportPlan", "import_file", "plan_file_import", "undo_import"]
@@ -77,7 +79,7 @@ def plan_file_import(
     """
     source = ImportSource(Path(file))
     with Personas.open(home, parts=parts) as personas:
-        arrival = recognise(source, _wish(personas, persona, only, parts))
+        arrival = _arrival(source, _wish(personas, persona, only, parts))
         _check(arrival, personas, home, parts)
     return arrival.plan
 
@@ -99,7 +101,7 @@ def import_file(
         broken = [one for one in reversed(_imports(place)) if one.state == "begun"]
         for one in broken:
             _take_back(place, one, personas, parts)
-        arrival = recognise(source, _wish(personas, persona, only, parts))
+        arrival = _arrival(source, _wish(personas, persona, only, parts))
         _check(arrival, personas, home, parts)
         made = HomeImport(
             _next(place),
@@ -120,6 +122,13 @@ def import_file(
         except BaseException:
             _take_back(place, made, personas, parts)
             raise
+
+
+def _arrival(source: ImportSource, wish: ImportWish) -> ImportArrival:
+    arrival = recognise(source, wish)
+    if not arrival.conversations:
+        return arrival
+    return screen_arrival(arrival, open_screener(wish.personas.home.path))
 
 
 def undo_import(home: str | Path, *, parts: Parts | None = None) -> HomeImport:
