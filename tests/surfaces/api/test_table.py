@@ -44,8 +44,7 @@ ABSENT = {
     "give_sense_again",
     "restore_answer",  # the one that counts
     "choose_greeting",
-    "diff_persona_commits",
-    "restore_persona_commit",
+    "export_lore",
     "import_home_file",
     "import_memories",
     "import_prompts",
