@@ -208,7 +208,7 @@ def recorded_answer() -> tuple[int, int]:
     return recorded_processor(500)
 
 
-@weight("doors/recorded short call, processor", against="the same, 100 pieces", gate=2.5)
+@weight("doors/recorded short call, processor", against="the same, 100 pieces", gate=1.5)
 def recorded_short_answer() -> tuple[int, int]:
     return recorded_processor(100)
 

@@ -17,6 +17,8 @@ from mentis.values.imported import ImportedTurn
 from mentis.values.json import JsonObject
 from mentis.values.value import Value
 
+from .fields import object_of, objects_of, text_of
+
 SEND = "send_message"  # the tool by which an older agent speaks
 OURS = "mentis"  # what only this program knows, in the metadata of an agent
 _LARGEST_BLOCK = 100_000
@@ -60,52 +62,52 @@ def agent_document(document: object) -> JsonObject | None:
 def read_agents(document: JsonObject) -> tuple[LettaAgent, ...]:
     """Every agent of a file; BadInput where there is none or one has no name."""
     if "core_memory" in document:
-        return (_agent(document, _objects(document, "core_memory"), document, "tools"),)
-    agents = _objects(document, "agents")
+        return (_agent(document, objects_of(document, "core_memory"), document, "tools"),)
+    agents = objects_of(document, "agents")
     if not agents:
         raise BadInput("the agent file holds no agent", hint="export it anew")
-    blocks = {_text(one, "id"): one for one in _objects(document, "blocks")}
+    blocks = {text_of(one, "id"): one for one in objects_of(document, "blocks")}
     found: list[LettaAgent] = []
     for one in agents:
         ids = one.get("block_ids")
         named = cast("list[object]", ids) if isinstance(ids, list) else []
         own = [blocks[each] for each in named if isinstance(each, str) and each in blocks]
-        found.append(_agent(one, [*own, *_objects(one, "memory_blocks")], document, "tools"))
+        found.append(_agent(one, [*own, *objects_of(one, "memory_blocks")], document, "tools"))
     return tuple(found)
 
 
 def _agent(
     one: JsonObject, blocks: Sequence[JsonObject], document: JsonObject, tools: str
 ) -> LettaAgent:
-    name = " ".join(_text(one, "name").split())
+    name = " ".join(text_of(one, "name").split())
     if not name:
         raise BadInput("an agent of the file has no name", hint="export it anew")
-    speaks = any(_text(tool, "name") == SEND for tool in _objects(document, tools))
-    turns, unsaid = _turns(_objects(one, "messages"), speaks=speaks)
+    speaks = any(text_of(tool, "name") == SEND for tool in objects_of(document, tools))
+    turns, unsaid = _turns(objects_of(one, "messages"), speaks=speaks)
     kept = {
-        "tool": tuple(_text(each, "name") for each in _objects(document, tools)),
+        "tool": tuple(text_of(each, "name") for each in objects_of(document, tools)),
         "MCP server": tuple(
-            _text(each, "server_name") for each in _objects(document, "mcp_servers")
+            text_of(each, "server_name") for each in objects_of(document, "mcp_servers")
         ),
-        "file": tuple(_text(each, "file_name") for each in _objects(document, "files")),
-        "source": tuple(_text(each, "name") for each in _objects(document, "sources")),
-        "group": tuple(_text(each, "id") for each in _objects(document, "groups")),
-        "variable": tuple(_object(one, "tool_exec_environment_variables")),
+        "file": tuple(text_of(each, "file_name") for each in objects_of(document, "files")),
+        "source": tuple(text_of(each, "name") for each in objects_of(document, "sources")),
+        "group": tuple(text_of(each, "id") for each in objects_of(document, "groups")),
+        "variable": tuple(object_of(one, "tool_exec_environment_variables")),
     }
     return LettaAgent(
         name=name,
-        system=_text(one, "system"),
-        description=_text(one, "description"),
-        model=_text(_object(one, "llm_config"), "handle")
-        or _text(_object(one, "llm_config"), "model"),
+        system=text_of(one, "system"),
+        description=text_of(one, "description"),
+        model=text_of(object_of(one, "llm_config"), "handle")
+        or text_of(object_of(one, "llm_config"), "model"),
         blocks=tuple(
-            AgentBlock(_text(each, "label"), _text(each, "value"), _text(each, "description"))
+            AgentBlock(text_of(each, "label"), text_of(each, "value"), text_of(each, "description"))
             for each in blocks
         ),
         turns=turns,
         unsaid=unsaid,
         names={kind: names for kind, names in kept.items() if names},
-        extra=_object(_object(one, "metadata"), OURS),
+        extra=object_of(object_of(one, "metadata"), OURS),
     )
 
 
@@ -116,12 +118,12 @@ def _turns(
     turns: list[ImportedTurn] = []
     unsaid: Counter[str] = Counter()
     for one in messages:
-        role, time, text = _text(one, "role"), _text(one, "created_at"), _content(one)
+        role, time, text = text_of(one, "role"), text_of(one, "created_at"), _content(one)
         if role == "user":
             said = _user_words(text, unsaid)
             turns += [ImportedTurn("user", said, time=time)] if said.strip() else []
         elif role == "assistant":
-            sent, calls = _sent(_objects(one, "tool_calls"))
+            sent, calls = _sent(objects_of(one, "tool_calls"))
             unsaid["calls of tools"] += calls
             if text.strip() and speaks:
                 unsaid["thoughts"] += 1
@@ -136,7 +138,7 @@ def _content(message: JsonObject) -> str:
     content = message.get("content")
     if isinstance(content, str):
         return content
-    parts = [_text(one, "text") for one in _objects(message, "content")]
+    parts = [text_of(one, "text") for one in objects_of(message, "content")]
     return "\n\n".join(part for part in parts if part.strip())
 
 
@@ -151,7 +153,7 @@ def _user_words(text: str, unsaid: Counter[str]) -> str:
     packed: JsonObject = cast("JsonObject", found) if isinstance(found, dict) else {}
     kind = packed.get("type")
     if kind == "user_message":
-        return _text(packed, "message")
+        return text_of(packed, "message")
     if isinstance(kind, str):
         unsaid[f"events of kind {kind[:40]}"] += 1
         return ""
@@ -161,15 +163,15 @@ def _user_words(text: str, unsaid: Counter[str]) -> str:
 def _sent(calls: Sequence[JsonObject]) -> tuple[list[str], int]:
     sent: list[str] = []
     for one in calls:
-        function = _object(one, "function")
-        if _text(function, "name") != SEND:
+        function = object_of(one, "function")
+        if text_of(function, "name") != SEND:
             continue
         try:
-            given = read_outside(_text(function, "arguments"), what="a call")
+            given = read_outside(text_of(function, "arguments"), what="a call")
         except BadInput:
             continue
         if isinstance(given, dict):
-            sent.append(_text(cast("JsonObject", given), "message"))
+            sent.append(text_of(cast("JsonObject", given), "message"))
     return sent, len(calls) - len(sent)
 
 
@@ -231,19 +233,3 @@ def write_agent(agent: LettaAgent) -> bytes:
         "metadata": {},
     }
     return f"{json.dumps(document, ensure_ascii=False, indent=2)}\n".encode()
-
-
-def _text(row: JsonObject, name: str) -> str:
-    value = row.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _object(row: JsonObject, name: str) -> JsonObject:
-    value = row.get(name)
-    return cast("JsonObject", value) if isinstance(value, dict) else {}
-
-
-def _objects(row: JsonObject, name: str) -> list[JsonObject]:
-    value = row.get(name)
-    rows = cast("list[object]", value) if isinstance(value, list) else []
-    return [cast("JsonObject", one) for one in rows if isinstance(one, dict)]

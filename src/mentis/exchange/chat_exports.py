@@ -17,6 +17,7 @@ from mentis.values.json import JsonObject
 from mentis.values.turn import Role
 from mentis.values.value import Value
 
+from .fields import object_of, objects_of, text_of
 from .message_trees import TreeMessage, read_branch
 
 ExportService: TypeAlias = Literal["ChatGPT", "Claude"]
@@ -85,10 +86,10 @@ def _chatgpt(row: JsonObject) -> ExportedConversation:
         for key, node in cast("Mapping[str, object]", mapping).items()
         if isinstance(node, dict)
     ]
-    branch = read_branch(messages, _text(row, "current_node"))
+    branch = read_branch(messages, text_of(row, "current_node"))
     return ExportedConversation(
-        id=_text(row, "conversation_id") or _text(row, "id"),
-        title=_text(row, "title"),
+        id=text_of(row, "conversation_id") or text_of(row, "id"),
+        title=text_of(row, "title"),
         time=_moment(row.get("create_time")),
         turns=branch.turns,
         edited=branch.edited,
@@ -98,21 +99,21 @@ def _chatgpt(row: JsonObject) -> ExportedConversation:
 
 
 def _node(key: str, node: JsonObject, found: _Found) -> TreeMessage:
-    parent, message = _text(node, "parent"), _object(node, "message")
+    parent, message = text_of(node, "parent"), object_of(node, "message")
     blank = TreeMessage(key, parent)
     if not message:
         return blank
-    content, about = _object(message, "content"), _object(message, "metadata")
-    kind = _text(content, "content_type")
-    role = _SAID.get(_text(_object(message, "author"), "role"))
-    to = _text(message, "recipient") or "all"
-    found.attachments += [_text(one, "name") for one in _objects(about, "attachments")]
+    content, about = object_of(message, "content"), object_of(message, "metadata")
+    kind = text_of(content, "content_type")
+    role = _SAID.get(text_of(object_of(message, "author"), "role"))
+    to = text_of(message, "recipient") or "all"
+    found.attachments += [text_of(one, "name") for one in objects_of(about, "attachments")]
     text = _parts(content, found)
     if about.get("is_visually_hidden_from_conversation") is True:
         found.unsaid["hidden messages"] += bool(text)
         return blank
     if role is None:
-        name = _text(_object(message, "author"), "role") or "unknown"
+        name = text_of(object_of(message, "author"), "role") or "unknown"
         found.unsaid[f"messages of the {name}"] += bool(text or kind not in ("", "text"))
         return blank
     if to != "all" or kind not in ("text", "multimodal_text"):
@@ -131,10 +132,10 @@ def _parts(content: JsonObject, found: _Found) -> str:
             texts.append(part)
         elif isinstance(part, dict):
             told = cast("JsonObject", part)
-            if _text(told, "content_type") == "audio_transcription":
-                texts.append(_text(told, "text"))
+            if text_of(told, "content_type") == "audio_transcription":
+                texts.append(text_of(told, "text"))
             else:
-                name = _text(told, "asset_pointer") or _text(told, "content_type") or "a part"
+                name = text_of(told, "asset_pointer") or text_of(told, "content_type") or "a part"
                 found.attachments.append(name)
     return "\n\n".join(text for text in texts if text.strip())
 
@@ -145,16 +146,16 @@ def _parts(content: JsonObject, found: _Found) -> str:
 def _claude(row: JsonObject) -> ExportedConversation:
     found = _Found(Counter(), [])
     messages: list[TreeMessage] = []
-    for number, one in enumerate(_objects(row, "chat_messages")):
+    for number, one in enumerate(objects_of(row, "chat_messages")):
         before = messages[-1].id if messages else ""
-        parent = _text(one, "parent_message_uuid") or before
-        name = _text(one, "uuid") or f"message-{number}"
+        parent = text_of(one, "parent_message_uuid") or before
+        name = text_of(one, "uuid") or f"message-{number}"
         messages.append(_claude_message(one, name, parent, found))
-    branch = read_branch(messages, _text(row, "current_leaf_message_uuid"))
+    branch = read_branch(messages, text_of(row, "current_leaf_message_uuid"))
     return ExportedConversation(
-        id=_text(row, "uuid"),
-        title=_text(row, "name"),
-        time=_text(row, "created_at"),
+        id=text_of(row, "uuid"),
+        title=text_of(row, "name"),
+        time=text_of(row, "created_at"),
         turns=branch.turns,
         edited=branch.edited,
         unsaid=tuple(sorted(found.unsaid.items())),
@@ -163,21 +164,21 @@ def _claude(row: JsonObject) -> ExportedConversation:
 
 
 def _claude_message(one: JsonObject, name: str, parent: str, found: _Found) -> TreeMessage:
-    role = _SAID.get(_text(one, "sender"))
+    role = _SAID.get(text_of(one, "sender"))
     for field in ("attachments", "files"):
-        found.attachments += [_text(each, "file_name") for each in _objects(one, field)]
+        found.attachments += [text_of(each, "file_name") for each in objects_of(one, field)]
     texts: list[str] = []
-    for block in _objects(one, "content"):
-        kind = _text(block, "type")
+    for block in objects_of(one, "content"):
+        kind = text_of(block, "type")
         if kind == "text":
-            texts.append(_text(block, "text"))
+            texts.append(text_of(block, "text"))
         else:
             found.unsaid[f"parts of kind {kind or 'unknown'}"] += 1
-    text = "\n\n".join(each for each in texts if each.strip()) or _text(one, "text")
+    text = "\n\n".join(each for each in texts if each.strip()) or text_of(one, "text")
     if role is None or not text.strip():
         found.unsaid["messages of nobody known"] += role is None
         return TreeMessage(name, parent)
-    return TreeMessage(name, parent, role, text, _text(one, "created_at"))
+    return TreeMessage(name, parent, role, text, text_of(one, "created_at"))
 
 
 def _moment(value: object) -> str:
@@ -188,19 +189,3 @@ def _moment(value: object) -> str:
         return datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds")
     except (ValueError, OverflowError, OSError):
         return ""
-
-
-def _text(row: JsonObject, name: str) -> str:
-    value = row.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _object(row: JsonObject, name: str) -> JsonObject:
-    value = row.get(name)
-    return cast("JsonObject", value) if isinstance(value, dict) else {}
-
-
-def _objects(row: JsonObject, name: str) -> list[JsonObject]:
-    value = row.get(name)
-    rows = cast("list[object]", value) if isinstance(value, list) else []
-    return [cast("JsonObject", one) for one in rows if isinstance(one, dict)]

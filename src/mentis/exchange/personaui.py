@@ -17,6 +17,8 @@ from mentis.values.imported import ImportedConversation, ImportedTurn
 from mentis.values.json import JsonObject
 from mentis.values.value import Value
 
+from .fields import object_of, text_of
+
 _ROOT = r"(?:.*/)?"
 _PERSONA = re.compile(
     rf"{_ROOT}instructions/(?:personas/default/default_persona|created_personas/([^/]+))\.json"
@@ -73,13 +75,16 @@ def read_origin_home(members: Mapping[str, bytes]) -> OriginHome:
     profile: dict[str, object] = {}
     for name in sorted(members, reverse=True):  # what the owner added comes after what was shipped
         if _SPEC.fullmatch(name):
-            for kind, entries in _object(_json(members[name], name), "persona_spec").items():
+            for kind, entries in object_of(_json(members[name], name), "persona_spec").items():
                 if isinstance(entries, dict):
                     spec[kind] = {**cast("JsonObject", entries), **spec.get(kind, {})}
         elif _PROFILE.fullmatch(name):
             told = _json(members[name], name)
-            profile = {**_object(told, "profile"), **{k: v for k, v in told.items() if "user" in k}}
-    files, templates = _files(members, _text(profile, "user_name") or "User")
+            profile = {
+                **object_of(told, "profile"),
+                **{k: v for k, v in told.items() if "user" in k},
+            }
+    files, templates = _files(members, text_of(profile, "user_name") or "User")
     talks = _talks(members)
     personas: list[OriginPersona] = []
     for name in sorted(members):
@@ -105,8 +110,8 @@ def _persona(
     files: Mapping[str, str],
     talk: _Talk,
 ) -> OriginPersona:
-    told = _object(document, "persona_settings") or document
-    kind = _text(told, "persona")
+    told = object_of(document, "persona_settings") or document
+    kind = text_of(told, "persona")
     about = spec.get("persona_type", {}).get(kind)
     fields: dict[str, object] = {
         "type": about if isinstance(about, str) and about else kind or "AI"
@@ -114,8 +119,8 @@ def _persona(
     if isinstance(told.get("age"), int):
         fields["age"] = told["age"]
     for here, there in (("gender", "gender"), ("background", "background")):
-        if _text(told, there).strip():
-            fields[here] = _text(told, there).strip()
+        if text_of(told, there).strip():
+            fields[here] = text_of(told, there).strip()
     lists = (
         ("traits", "core_traits", "core_traits_details", "behaviors"),
         ("knowledge", "knowledge", "knowledge_areas", ""),
@@ -125,16 +130,16 @@ def _persona(
         entries = [_trait(one, spec.get(section, {}), more) for one in _texts(told, there)]
         if entries:
             fields[here] = entries
-    if style := _text(told, "expression"):
+    if style := text_of(told, "expression"):
         fields["expression"] = [_expression(style, spec.get("expression_styles", {}))]
-    if first := _text(told, "start_msg").strip():
+    if first := text_of(told, "start_msg").strip():
         on = told.get("start_msg_enabled") is True
         fields |= {"greeting": first} if on else {"greetings": [first]}
     return OriginPersona(
         id=name,
-        name=" ".join(_text(told, "name").split()) or name,
+        name=" ".join(text_of(told, "name").split()) or name,
         fields=fields,
-        avatar=_text(told, "avatar"),
+        avatar=text_of(told, "avatar"),
         files=files,
         conversations=tuple(talk.conversations),
         memories=tuple(talk.memories),
@@ -146,19 +151,19 @@ def _trait(name: str, section: JsonObject, more: str) -> JsonObject:
     entry = section.get(name)
     if isinstance(entry, str):
         return {"name": name, "description": entry}
-    told = _object(section, name)
-    found: dict[str, object] = {"name": _text(told, "name") or name}
-    if _text(told, "description"):
-        found["description"] = _text(told, "description")
+    told = object_of(section, name)
+    found: dict[str, object] = {"name": text_of(told, "name") or name}
+    if text_of(told, "description"):
+        found["description"] = text_of(told, "description")
     if behaviours := _texts(told, more):
         found["behaviours"] = behaviours
     return found
 
 
 def _expression(name: str, section: JsonObject) -> JsonObject:
-    told = _object(section, name)
-    found: dict[str, object] = {"name": _text(told, "name") or name}
-    found |= {one: _text(told, one) for one in ("description", "example") if _text(told, one)}
+    told = object_of(section, name)
+    found: dict[str, object] = {"name": text_of(told, "name") or name}
+    found |= {one: text_of(told, one) for one in ("description", "example") if text_of(told, one)}
     if marks := _texts(told, "characteristics"):
         found["characteristics"] = marks
     return found
@@ -195,7 +200,7 @@ def _talks(members: Mapping[str, bytes]) -> dict[str, _Talk]:
             lines.setdefault(match[1], {})[match[3] or "sessions"] = _rows(data, name)
     for persona, files in lines.items():
         talk = found.setdefault(persona, _Talk())
-        titles = {str(one.get("id")): _text(one, "title") for one in files.get("sessions", ())}
+        titles = {str(one.get("id")): text_of(one, "title") for one in files.get("sessions", ())}
         for number in sorted((one for one in files if one != "sessions"), key=int):
             _add(talk, titles.get(number, ""), files[number])
     return found
@@ -219,10 +224,10 @@ def _from_database(data: bytes, name: str) -> _Talk:
             for session in _table(database, "chat_sessions"):
                 where = (session.get("id"),)
                 rows = [*_table(database, "chat_messages", "WHERE session_id = ?", where)]
-                _add(talk, _text(session, "title"), rows)
+                _add(talk, text_of(session, "title"), rows)
             for row in _table(database, "memories"):
                 if row.get("is_active", 1):
-                    talk.memories.append((_text(row, "content"), _text(row, "created_at")))
+                    talk.memories.append((text_of(row, "content"), text_of(row, "created_at")))
                 else:
                     talk.inactive += 1
     except _NOT_SQLITE as error:
@@ -245,12 +250,12 @@ def _add(talk: _Talk, title: str, rows: Sequence[JsonObject]) -> None:
     turns = tuple(
         ImportedTurn(
             "user" if row.get("is_user") else "assistant",
-            _text(row, "message"),
-            name="" if row.get("is_user") else _text(row, "character_name"),
-            time=_text(row, "timestamp"),
+            text_of(row, "message"),
+            name="" if row.get("is_user") else text_of(row, "character_name"),
+            time=text_of(row, "timestamp"),
         )
         for row in rows
-        if _text(row, "message").strip()
+        if text_of(row, "message").strip()
     )
     if turns:
         talk.conversations.append(ImportedConversation("", turns, title))
@@ -279,17 +284,7 @@ def _decoded(data: bytes, name: str) -> str:
         raise BadInput(message, hint="save it as UTF-8") from error
 
 
-def _text(row: JsonObject, name: str) -> str:
-    value = row.get(name)
-    return value if isinstance(value, str) else ""
-
-
 def _texts(row: JsonObject, name: str) -> list[str]:
     value = row.get(name)
     items = cast("list[object]", value) if isinstance(value, list) else []
     return [one for one in items if isinstance(one, str) and one.strip()]
-
-
-def _object(row: JsonObject, name: str) -> JsonObject:
-    value = row.get(name)
-    return cast("JsonObject", value) if isinstance(value, dict) else {}

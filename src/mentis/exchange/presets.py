@@ -14,6 +14,7 @@ from mentis.values.json import JsonObject
 from mentis.values.value import Value
 
 from .cards import RegexScript, read_script
+from .fields import text_of
 
 # Where a prompt stands: before the character, after it, or after the history.
 PresetPlace: TypeAlias = Literal["before", "after", "end"]
@@ -105,9 +106,9 @@ def read_preset(document: JsonObject) -> Preset:
     return Preset(
         _prompts(rows, preset_order(document)),
         {n: v for n, v in numbers.items() if isinstance(v, int | float) and v is not True},
-        _text(document, "assistant_prefill"),
+        text_of(document, "assistant_prefill"),
         tuple(read_script(_object(one)) for one in _items(extensions.get("regex_scripts"))),
-        tuple(name for name in ours if _text(document, name).strip()),
+        tuple(name for name in ours if text_of(document, name).strip()),
         tuple(name for name in reached if document.get(name)),
     )
 
@@ -128,7 +129,7 @@ def read_user_personas(document: JsonObject) -> tuple[UserPersona, ...]:
         found.append(
             UserPersona(
                 called or avatar.rpartition(".")[0] or avatar,
-                _text(members, "description"),
+                text_of(members, "description"),
                 default=avatar == chosen,
                 told=members.get("position") != 9,  # the number for nowhere
                 place=_user_place(members),
@@ -167,15 +168,15 @@ def preset_order(document: JsonObject) -> Sequence[tuple[str, bool]]:
     by_id = {one.get("character_id"): one for one in lists if "order" in one}
     known = next((by_id[one] for one in _ORDERS if one in by_id), next(iter(by_id.values()), None))
     if known is None:
-        return [(_text(one, "identifier"), one.get("enabled") is not False) for one in rows]
+        return [(text_of(one, "identifier"), one.get("enabled") is not False) for one in rows]
     order = [_object(one) for one in _items(known.get("order"))]
-    return [(_text(one, "identifier"), one.get("enabled") is not False) for one in order]
+    return [(text_of(one, "identifier"), one.get("enabled") is not False) for one in order]
 
 
 def _prompts(
     rows: Sequence[JsonObject], order: Sequence[tuple[str, bool]]
 ) -> tuple[PresetPrompt, ...]:
-    by_id = {_text(row, "identifier"): row for row in rows}
+    by_id = {text_of(row, "identifier"): row for row in rows}
     place: PresetPlace = "before"
     found: list[PresetPrompt] = []
     for identifier, enabled in dict(order).items():
@@ -195,10 +196,10 @@ def _prompt(row: JsonObject, place: PresetPlace, *, enabled: bool, listed: bool)
     depth = row.get("injection_depth")
     absolute = row.get("injection_position") == 1
     return PresetPrompt(
-        _text(row, "identifier"),
-        _text(row, "name") or _text(row, "identifier"),
-        _text(row, "content"),
-        _text(row, "role") or "system",
+        text_of(row, "identifier"),
+        text_of(row, "name") or text_of(row, "identifier"),
+        text_of(row, "content"),
+        text_of(row, "role") or "system",
         "end" if absolute else place,
         (depth if type(depth) is int else 4) if absolute else -1,
         enabled,
@@ -228,8 +229,3 @@ def _object(value: object) -> JsonObject:
     if not isinstance(value, dict):
         raise BadInput("a part of the file is no object", hint=_HINT)
     return cast("JsonObject", value)
-
-
-def _text(row: JsonObject, name: str) -> str:
-    value = row.get(name)
-    return value if isinstance(value, str) else ""
