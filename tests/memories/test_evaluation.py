@@ -53,3 +53,9 @@ def test_a_broken_set_is_refused_with_its_place(
         (tmp_path / "questions.jsonl").write_text(questions)
     with pytest.raises(BadInput, match=said.replace("[", r"\[")):
         load_memory_set(tmp_path)
+
+
+def test_a_set_that_is_not_utf_8_is_refused_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "memories.jsonl").write_bytes(b'{"id": "a", "text": "\xff"}\n')
+    with pytest.raises(BadInput, match="not UTF-8 at byte 21"):
+        load_memory_set(tmp_path)

@@ -120,8 +120,10 @@ def _figures(way: str, language: str, ranks: Sequence[int]) -> MemoryFigures:
 def _rows(file: Traversable) -> Iterator[tuple[str, Mapping[str, object]]]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{file} cannot be read: {error}", hint=_HINT) from error
+    except OSError as error:
+        raise BadInput(f"{file} cannot be read: {error.strerror}", hint=_HINT) from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{file}: not UTF-8 at byte {error.start}", hint=_HINT) from error
     for number, line in enumerate(lines, 1):
         where = f"{file.name}, line {number}"
         try:
